@@ -1,0 +1,1 @@
+"""Dependency parsing by bi-directional attention with agreement."""

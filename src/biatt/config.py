@@ -1,0 +1,226 @@
+"""Every number that the paper or we chose, with its reason.
+
+`ModelConfig` says what the network is and travels with the model; `TrainingConfig` says how its weights
+are found. A field's help text is what `biatt train --settings` prints.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import Field, asdict, dataclass, field, fields, replace
+from typing import Any, Literal, get_args, get_type_hints
+
+from biatt.errors import ConfigError
+
+# The hidden sizes that the paper chose on its dev sets (section 4.2).
+PAPER_HIDDEN = {
+    "arabic": 128,
+    "bulgarian": 160,
+    "chinese": 114,
+    "czech": 224,
+    "danish": 176,
+    "dutch": 220,
+    "english": 368,
+    "german": 200,
+    "japanese": 128,
+    "portuguese": 168,
+    "slovene": 128,
+    "spanish": 144,
+    "swedish": 176,
+    "turkish": 128,
+}
+
+# The columns that a token embedding can add up, in the order of a CoNLL line.
+COLUMNS = ("form", "lemma", "upos", "xpos", "feats")
+
+Directions = Literal["both", "left-to-right", "right-to-left"]
+Attention = Literal["agreement", "single"]
+Reset = Literal["before", "after"]
+
+
+def setting(default: Any, help: str) -> Any:
+    return field(default=default, metadata={"help": help})
+
+
+def check(condition: bool, message: str) -> None:
+    if not condition:
+        raise ConfigError(f"{message}.")
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """The network: the paper's by default, each of its variants by one field."""
+
+    hidden: int = setting(176, "size of every hidden layer, h; the memory is 2h wide")
+    embedding: int = setting(
+        0, "width of the token embeddings before P; 0 means the hidden size, as in the paper"
+    )
+    columns: tuple[str, ...] = setting(
+        COLUMNS, "columns to embed, comma-separated; a column that is empty in the training data is left out"
+    )
+    directions: Directions = setting(
+        "both", "query components: both, left-to-right or right-to-left (Table 4, models 4 and 5)"
+    )
+    feedback: bool = setting(True, "feed the soft headword to the next query step (off: Table 4, model 6)")
+    attention: Attention = setting(
+        "agreement",
+        "agreement: one attention per direction; single: one over both queries (text under Table 4)",
+    )
+    reset: Reset = setting(
+        "before",
+        "the GRU's reset gate acts before its product with U (Cho et al. 2014) or after it (one product less)",
+    )
+    shared_memory_projection: bool = setting(True, "both directions share C; the authors' program does")
+    min_count: int = setting(
+        2, "form, lemma or tag seen less often becomes unknown; the paper drops singletons"
+    )
+
+    def __post_init__(self) -> None:
+        check(self.hidden >= 1, "hidden must be at least 1")
+        check(self.embedding >= 0, "embedding must be 0 or more")
+        check(self.min_count >= 1, "min_count must be at least 1")
+        check(bool(self.columns), "columns must name at least one column")
+        unknown = [name for name in self.columns if name not in COLUMNS]
+        check(not unknown, f"columns has no {', '.join(unknown)}; it knows {', '.join(COLUMNS)}")
+        single = self.attention == "single"
+        check(
+            not (single and self.feedback),
+            "attention=single has no soft headword to feed back: set feedback=false",
+        )
+        check(not (single and self.directions != "both"), "attention=single needs directions=both")
+
+    @property
+    def width(self) -> int:
+        return self.embedding or self.hidden
+
+
+@dataclass(frozen=True)
+class TrainingConfig:
+    """The way to the weights: Adam and the paper's schedule."""
+
+    rate: float = setting(
+        0.0006, "initial learning rate; the paper's fell in 0.0004 to 0.0010 for hidden 128 to 320"
+    )
+    rate_step: float = setting(0.0002, "step of the search for the initial rate (the paper's)")
+    beta1: float = setting(0.9, "Adam's decay of the first moment (the authors')")
+    beta2: float = setting(0.99, "Adam's decay of the second moment (the authors')")
+    epsilon: float = setting(1e-8, "Adam's epsilon (the authors')")
+    clip: float = setting(5.0, "largest global norm of a batch's gradient; larger ones are scaled down")
+    batch_words: int = setting(100, "words a batch: about five sentences; larger batches score lower")
+    epochs: int = setting(60, "most epochs; the schedule stops long before")
+    deviation: float = setting(0.1, "standard deviation of initial weights: the paper's variance of 0.01")
+    first_state: float = setting(
+        0.1, "where the learned first state of each recurrence starts (the authors' constant)"
+    )
+
+    def __post_init__(self) -> None:
+        check(self.rate > 0, "rate must be above 0")
+        check(self.rate_step > 0, "rate_step must be above 0")
+        check(0 <= self.beta1 < 1, "beta1 must be in [0, 1)")
+        check(0 <= self.beta2 < 1, "beta2 must be in [0, 1)")
+        check(self.epsilon > 0, "epsilon must be above 0")
+        check(self.clip > 0, "clip must be above 0")
+        check(self.batch_words >= 1, "batch_words must be at least 1")
+        check(self.epochs >= 1, "epochs must be at least 1")
+
+
+@dataclass(frozen=True)
+class Config:
+    model: ModelConfig = ModelConfig()
+    training: TrainingConfig = TrainingConfig()
+
+    def to_json(self) -> dict[str, Any]:
+        data: dict[str, Any] = json.loads(json.dumps(asdict(self)))
+        return data
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Mapping[str, Any]]) -> Config:
+        return cls(**{part.name: _part_from_json(part, data[part.name]) for part in fields(cls)})
+
+
+PRESETS = {"paper": Config()}
+
+
+def preset(name: str) -> Config:
+    if name not in PRESETS:
+        raise ConfigError(f"There is no preset '{name}'; the presets are {', '.join(PRESETS)}.")
+    return PRESETS[name]
+
+
+def hidden_size(text: str) -> int:
+    """A number, or a language whose size the paper gives."""
+    if text.lower() in PAPER_HIDDEN:
+        return PAPER_HIDDEN[text.lower()]
+    try:
+        return int(text)
+    except ValueError:
+        raise ConfigError(
+            f"'{text}' is neither a hidden size nor a language of the paper ({', '.join(PAPER_HIDDEN)})."
+        ) from None
+
+
+def with_settings(config: Config, settings: Sequence[str]) -> Config:
+    """The configuration with `key=value` settings applied, later ones winning."""
+    changes: dict[str, dict[str, Any]] = {part.name: {} for part in fields(config)}
+    owner = {item.name: part.name for part in fields(config) for item in fields(getattr(config, part.name))}
+    for text in settings:
+        key, equals, value = text.partition("=")
+        key = key.strip().replace("-", "_")
+        if not equals:
+            raise ConfigError(f"'{text}' is not of the form key=value.")
+        if key not in owner:
+            raise ConfigError(f"There is no setting '{key}'; the settings are {', '.join(sorted(owner))}.")
+        part = getattr(config, owner[key])
+        changes[owner[key]][key] = _parse(key, value.strip(), get_type_hints(type(part))[key])
+    return replace(
+        config, **{name: replace(getattr(config, name), **change) for name, change in changes.items()}
+    )
+
+
+def describe() -> list[tuple[str, str, str]]:
+    """(name, default, help) of every setting, in order."""
+    paper = PRESETS["paper"]
+    return [
+        (item.name, _show(getattr(part, item.name)), item.metadata["help"])
+        for part in (paper.model, paper.training)
+        for item in fields(part)
+    ]
+
+
+def _show(value: Any) -> str:
+    return (
+        ",".join(value)
+        if isinstance(value, tuple)
+        else str(value).lower()
+        if isinstance(value, bool)
+        else str(value)
+    )
+
+
+def _parse(key: str, value: str, kind: Any) -> Any:
+    if kind is bool:
+        if value.lower() in ("true", "on", "yes", "1"):
+            return True
+        if value.lower() in ("false", "off", "no", "0"):
+            return False
+        raise ConfigError(f"{key} is true or false, not '{value}'.")
+    if kind in (int, float):
+        try:
+            return kind(value)
+        except ValueError:
+            raise ConfigError(f"{key} takes a number, not '{value}'.") from None
+    if kind == tuple[str, ...]:
+        return tuple(item.strip() for item in value.split(",") if item.strip())
+    choices = get_args(kind)
+    if value not in choices:
+        raise ConfigError(f"{key} is one of {', '.join(choices)}, not '{value}'.")
+    return value
+
+
+def _part_from_json(part: Field[Any], data: Mapping[str, Any]) -> Any:
+    kind = type(part.default)
+    hints = get_type_hints(kind)
+    return kind(
+        **{key: tuple(value) if hints.get(key) == tuple[str, ...] else value for key, value in data.items()}
+    )

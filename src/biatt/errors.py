@@ -1,0 +1,32 @@
+"""The one family of exceptions that bad input, bad files and bad options raise.
+
+The command line prints such an error as one sentence and exits with code 2; anything else is a fault
+of ours and keeps its traceback.
+"""
+
+from __future__ import annotations
+
+
+class BiattError(Exception):
+    """Something that the user can put right; its text is one whole sentence."""
+
+
+class FormatError(BiattError):
+    """A CoNLL or word-vector file that is not what it should be, at a known place."""
+
+    def __init__(self, message: str, *, source: str, line: int | None = None) -> None:
+        self.source, self.line, self.message = source, line, message
+        place = source if line is None else f"{source}, line {line}"
+        super().__init__(f"{place}: {message}")
+
+
+class ModelError(BiattError):
+    """A model folder that is missing, damaged, or written by a newer version."""
+
+
+class ConfigError(BiattError):
+    """An option, or a combination of options, that makes no sense."""
+
+
+class TrainingError(BiattError):
+    """Training that cannot start or cannot go on."""

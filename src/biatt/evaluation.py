@@ -1,0 +1,194 @@
+"""What an evaluation says: counts, the values they give, and tables of them.
+
+Every value is a fraction between 0 and 1; only :meth:`Evaluation.tables` gives percentages.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, is_dataclass
+from inspect import getmembers
+from typing import Any, Literal, NamedTuple, cast
+
+Style = Literal["conllx", "ud"]
+Punctuation = Literal["ignore", "include"]
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """So many right of so many."""
+
+    correct: int
+    total: int
+
+    @property
+    def value(self) -> float | None:
+        """None if there was nothing to get right."""
+        return self.correct / self.total if self.total else None
+
+
+@dataclass(frozen=True)
+class Score:
+    """So many right of those in gold and of those in system."""
+
+    correct: int
+    gold: int
+    system: int
+    aligned: int | None = None  # words in both files; None where words are not what is compared
+
+    @property
+    def precision(self) -> float:
+        return self.correct / self.system if self.system else 0.0
+
+    @property
+    def recall(self) -> float:
+        return self.correct / self.gold if self.gold else 0.0
+
+    @property
+    def f1(self) -> float:
+        both = self.gold + self.system
+        return 2 * self.correct / both if both else 0.0
+
+    @property
+    def aligned_accuracy(self) -> float | None:
+        """The share of aligned words that are right, tokenisation errors set aside."""
+        return self.correct / self.aligned if self.aligned else None
+
+
+@dataclass(frozen=True)
+class RelationScore(Score):
+    """Labeled arcs of one relation; attached counts the gold ones whose head is right."""
+
+    attached: int = 0
+
+    @property
+    def unlabeled_recall(self) -> float:
+        return self.attached / self.gold if self.gold else 0.0
+
+
+@dataclass(frozen=True)
+class Attachment:
+    """Right heads, and right heads with the right relation, among words; or whole sentences of them."""
+
+    unlabeled: Ratio
+    labeled: Ratio
+
+
+@dataclass(frozen=True)
+class Breakdown:
+    """What can be said of two files with the same words."""
+
+    words: Attachment
+    label: Ratio  # right relations, whatever the head
+    sentences: Attachment  # exact match, among the sentences that have a counted word
+    crossed: Ratio  # recall of gold arcs that cross another gold arc (Pitler and McDonald 2015)
+    uncrossed: Ratio
+    relations: dict[str, RelationScore]  # most frequent in gold first
+    sentence_lengths: dict[str, Attachment]
+    arc_lengths: dict[str, Score]  # of unlabeled arcs
+
+    @property
+    def crossed_share(self) -> Ratio:
+        """The share of gold arcs that are crossed."""
+        return Ratio(self.crossed.total, self.crossed.total + self.uncrossed.total)
+
+
+class Table(NamedTuple):
+    """Rows to print: a name, then counts (int) and percentages (float, None for 0 of 0)."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: list[tuple[str | int | float | None, ...]]
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The scores of one system file; breakdown is None if its words are not those of the gold file."""
+
+    style: Style
+    punctuation: Punctuation
+    scores: dict[str, Score]
+    breakdown: Breakdown | None
+
+    @property
+    def uas(self) -> float:
+        return self.scores["UAS"].f1
+
+    @property
+    def las(self) -> float:
+        return self.scores["LAS"].f1
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything, counts and values, as what JSON can hold."""
+        return cast("dict[str, Any]", _plain(self))
+
+    def tables(self) -> list[Table]:
+        """Everything, as tables in percent: the scores first, then the breakdown if there is one."""
+        if self.style == "conllx":
+            rows: list[tuple[str | int | float | None, ...]] = [
+                (name, score.correct, score.gold, _percent(score.f1)) for name, score in self.scores.items()
+            ]
+            scores = Table("Scores", ("metric", "correct", "total", "%"), rows)
+        else:
+            columns = ("metric", "precision", "recall", "F1", "aligned accuracy")
+            rows = [
+                (name, *map(_percent, (score.precision, score.recall, score.f1, score.aligned_accuracy)))
+                for name, score in self.scores.items()
+            ]
+            scores = Table("Scores", columns, rows)
+        return [scores, *(_breakdown_tables(self.breakdown) if self.breakdown else [])]
+
+
+def _plain(value: Any) -> Any:
+    """Dataclasses as dictionaries of their fields and properties."""
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if not is_dataclass(value):
+        return value
+    names = [field.name for field in fields(value)]
+    names += [name for name, member in getmembers(type(value)) if isinstance(member, property)]
+    return {name: _plain(getattr(value, name)) for name in names}
+
+
+def _percent(value: float | None) -> float | None:
+    return None if value is None else 100 * value
+
+
+def _breakdown_tables(breakdown: Breakdown) -> list[Table]:
+    facts = {
+        "unlabeled exact match": breakdown.sentences.unlabeled,
+        "labeled exact match": breakdown.sentences.labeled,
+        "recall of crossed arcs": breakdown.crossed,
+        "recall of uncrossed arcs": breakdown.uncrossed,
+        "crossed arcs in gold": breakdown.crossed_share,
+    }
+    return [
+        Table(
+            "Trees",
+            ("measure", "count", "of", "%"),
+            [(name, r.correct, r.total, _percent(r.value)) for name, r in facts.items()],
+        ),
+        Table(
+            "By relation",
+            ("relation", "gold", "system", "precision", "recall", "F1", "unlabeled recall"),
+            [
+                (name, r.gold, r.system, *map(_percent, (r.precision, r.recall, r.f1, r.unlabeled_recall)))
+                for name, r in breakdown.relations.items()
+            ],
+        ),
+        Table(
+            "By sentence length",
+            ("words", "gold arcs", "UAS", "LAS"),
+            [
+                (name, r.unlabeled.total, _percent(r.unlabeled.value), _percent(r.labeled.value))
+                for name, r in breakdown.sentence_lengths.items()
+            ],
+        ),
+        Table(
+            "By arc length",
+            ("length", "gold", "system", "precision", "recall", "F1"),
+            [
+                (name, r.gold, r.system, *map(_percent, (r.precision, r.recall, r.f1)))
+                for name, r in breakdown.arc_lengths.items()
+            ],
+        ),
+    ]

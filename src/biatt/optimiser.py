@@ -1,0 +1,74 @@
+"""Adam, with the rows of **E** updated only when a batch holds them, as the authors do.
+
+A row has its own moments and its own count of steps. A batch touches a few hundred of many thousand rows,
+so this is also what keeps small batches affordable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor, nn
+
+from biatt.config import TrainingConfig
+
+
+class Adam:
+    def __init__(self, parameters: Mapping[str, nn.Parameter], config: TrainingConfig) -> None:
+        self.config = config
+        self.parameters = dict(sorted(parameters.items()))
+        self.moments: dict[str, Tensor] = {}
+        for name, parameter in self.parameters.items():
+            self.moments[f"{name}.first"] = torch.zeros_like(parameter)
+            self.moments[f"{name}.second"] = torch.zeros_like(parameter)
+            self.moments[f"{name}.steps"] = torch.zeros(len(parameter), device=parameter.device)
+
+    @torch.no_grad()
+    def step(self, rate: float) -> None:
+        """Clip the gradients to their global norm, take one step, and clear them."""
+        gradients: dict[str, Tensor] = {}
+        for name, parameter in self.parameters.items():
+            if parameter.grad is not None:
+                gradients[name] = parameter.grad.coalesce() if parameter.grad.is_sparse else parameter.grad
+        values = [gradient.values() if gradient.is_sparse else gradient for gradient in gradients.values()]
+        norm = torch.linalg.vector_norm(torch.stack([torch.linalg.vector_norm(value) for value in values]))
+        torch._foreach_mul_(values, torch.clamp(self.config.clip / (norm + 1e-12), max=1.0))
+        dense = [name for name, gradient in gradients.items() if not gradient.is_sparse]
+        self._step_dense(dense, [gradients[name] for name in dense], rate)
+        for name, gradient in gradients.items():
+            if gradient.is_sparse:
+                self._step_rows(name, gradient.indices()[0], gradient.values(), rate)
+        for parameter in self.parameters.values():
+            parameter.grad = None
+
+    def _step_dense(self, names: list[str], gradients: list[Tensor], rate: float) -> None:
+        steps = [
+            self.moments[f"{name}.steps"][:1].view(()) for name in names
+        ]  # one count serves a dense parameter
+        torch._fused_adam_(
+            [self.parameters[name] for name in names],
+            gradients,
+            [self.moments[f"{name}.first"] for name in names],
+            [self.moments[f"{name}.second"] for name in names],
+            [],
+            [step.add_(1) for step in steps],
+            lr=rate,
+            beta1=self.config.beta1,
+            beta2=self.config.beta2,
+            weight_decay=0.0,
+            eps=self.config.epsilon,
+            amsgrad=False,
+            maximize=False,
+        )
+
+    def _step_rows(self, name: str, rows: Tensor, gradient: Tensor, rate: float) -> None:
+        first, second, steps = (self.moments[f"{name}.{part}"] for part in ("first", "second", "steps"))
+        beta1, beta2 = self.config.beta1, self.config.beta2
+        count = steps[rows] + 1
+        m = torch.lerp(gradient, first[rows], beta1)
+        v = torch.lerp(gradient * gradient, second[rows], beta2)
+        scale = (rate * (1 - beta2**count).sqrt() / (1 - beta1**count))[:, None]
+        epsilon = self.config.epsilon * (1 - beta2**count).sqrt()[:, None]
+        self.parameters[name].data.index_add_(0, rows, scale * m / (v.sqrt() + epsilon), alpha=-1)
+        first[rows], second[rows], steps[rows] = m, v, count
