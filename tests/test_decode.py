@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import lzma
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from functools import cache
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import networkx as nx
@@ -58,7 +60,7 @@ def all_trees(n: int, decoder: decode.Decoder, roots: decode.Roots) -> npt.NDArr
 
 
 def tree_scores(scores: Matrix, trees: npt.NDArray[np.integer[Any]]) -> Matrix:
-    return scores.astype(np.float64)[np.arange(len(scores)), trees].sum(axis=-1)
+    return scores[np.arange(len(scores)), trees].sum(axis=-1)
 
 
 def assert_valid(heads: decode.Heads, decoder: decode.Decoder, roots: decode.Roots) -> None:
@@ -74,6 +76,7 @@ def assert_best_of_all(scores: Matrix, decoder: decode.Decoder, roots: decode.Ro
     found = decode.heads(scores, decoder=decoder, roots=roots)
     assert_valid(found, decoder, roots)
     trees = all_trees(n, decoder, roots)
+    scores = scores.astype(np.float64)
     allowed = scores > -decode.LIMIT
     forbidden = (~allowed)[np.arange(n), trees].sum(axis=-1)
     taken = int((~allowed)[np.arange(n), found].sum())
@@ -314,7 +317,7 @@ def test_mst_time_grows_with_the_square_of_the_length(roots: decode.Roots) -> No
 
 
 def test_agreement_is_the_sum_of_both_directions_and_one_direction_counts_once() -> None:
-    left, right = np.float32([[0.0, -1.0]]), np.float32([[-2.0, -3.0]])
+    left, right = np.array([[0.0, -1.0]], dtype=np.float32), np.array([[-2.0, -3.0]], dtype=np.float32)
     relations = np.zeros((1, 4), dtype=np.float32)
     assert decode.Scores(left, right, relations).agreement.tolist() == [[-2.0, -4.0]]
     assert decode.Scores(left, left, relations).agreement is left
@@ -351,8 +354,25 @@ def test_crossing_arcs_leave_root_out_where_projectivity_does_not() -> None:
     assert decode.crossing_arcs([]).shape == (0,)
 
 
-def test_a_projective_tree_by_subtrees_is_projective() -> None:
-    # In a projective tree, every subtree is an unbroken stretch of words: another way to say the same.
+@pytest.mark.parametrize(
+    ("treebank", "percent"), [("danish-conllx", 2.30), ("english-ewt", 0.39), ("dutch-lassysmall", 12.29)]
+)
+def test_share_of_crossing_arcs_in_real_treebanks(treebank: str, percent: float) -> None:
+    folder = Path(__file__).parents[2] / "shared" / "treebanks" / treebank
+    if not folder.is_dir():
+        pytest.skip(f"no treebank {treebank} in the folder shared beside the clone")
+    (train,) = folder.glob("*train*.xz")
+    words = crossed = 0
+    for sentence in lzma.decompress(train.read_bytes()).decode().split("\n\n"):
+        rows = [line.split("\t") for line in sentence.splitlines() if not line.startswith("#")]
+        heads = [int(row[6]) for row in rows if row[0].isdigit()]
+        words += len(heads)
+        crossed += int(decode.crossing_arcs(heads).sum())
+    assert round(100 * crossed / words, 2) == percent
+
+
+def test_projective_means_that_every_subtree_is_unbroken() -> None:
+    # Another definition of the same: every subtree covers a stretch of words without gaps.
     for heads in map(tuple, all_trees(5, "mst", "any")):
         below = {t: {t} for t in range(1, 6)}
         for t in range(1, 6):

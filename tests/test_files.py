@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pytest
 from hypothesis import given
@@ -55,9 +55,9 @@ def test_compression_is_told_by_content_not_by_name(tmp_path: Path, kind: str) -
     kind=st.sampled_from(sorted(COMPRESS)),
 )
 def test_slow_stream_gives_the_same_bytes(data: bytes, step: int, kind: str) -> None:
-    stream: Any = Drip(COMPRESS[kind](data), step)
+    stream: Any = Drip(COMPRESS[kind](b"text" + data), step)
     with reading(stream) as opened:
-        assert opened.read() == data
+        assert opened.read() == b"text" + data
 
 
 @pytest.mark.parametrize("text", [b"", b"B", b"BZh", b"BZh9 is no archive\n", b"\xfd7z"])
@@ -149,9 +149,13 @@ def test_file_is_replaced_only_when_complete(tmp_path: Path) -> None:
 def test_exception_keeps_the_old_file(tmp_path: Path, suffix: str, interruption: type[BaseException]) -> None:
     path = tmp_path / f"file{suffix}"
     path.write_bytes(b"old")
-    with pytest.raises(interruption), writing(path) as stream:
+
+    def interrupted(stream: BinaryIO) -> None:
         stream.write(b"half of the new")
         raise interruption
+
+    with pytest.raises(interruption), writing(path) as stream:
+        interrupted(stream)
     assert path.read_bytes() == b"old"
     assert leftovers(tmp_path) == []
 

@@ -1,1 +1,71 @@
-"""Dependency parsing by bi-directional attention with agreement."""
+"""Dependency parsing by bi-directional attention with agreement.
+
+    import biatt
+
+    parser = biatt.load("model")
+    biatt.write(parser.parse(biatt.read("text.conllu")), "parsed.conllu")
+
+Names are imported when first used, so that reading or scoring files does not wait for the network's libraries.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from biatt.config import Config, preset, with_settings
+    from biatt.conll import Sentence, Token, read, write
+    from biatt.decode import Scores
+    from biatt.errors import BiattError
+    from biatt.evaluation import Evaluation
+    from biatt.metrics import evaluate
+    from biatt.parser import Parser, load
+    from biatt.training import train
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "BiattError": "errors",
+    "Config": "config",
+    "Evaluation": "evaluation",
+    "Parser": "parser",
+    "Scores": "decode",
+    "Sentence": "conll",
+    "Token": "conll",
+    "evaluate": "metrics",
+    "load": "parser",
+    "preset": "config",
+    "read": "conll",
+    "train": "training",
+    "with_settings": "config",
+    "write": "conll",
+}
+
+__all__ = [
+    "BiattError",
+    "Config",
+    "Evaluation",
+    "Parser",
+    "Scores",
+    "Sentence",
+    "Token",
+    "__version__",
+    "evaluate",
+    "load",
+    "preset",
+    "read",
+    "train",
+    "with_settings",
+    "write",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'biatt' has no attribute {name!r}")
+    return getattr(import_module(f"biatt.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

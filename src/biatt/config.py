@@ -7,6 +7,7 @@ are found. A field's help text is what `biatt train --settings` prints.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import Field, asdict, dataclass, field, fields, replace
 from typing import Any, Literal, get_args, get_type_hints
@@ -60,7 +61,7 @@ class ModelConfig:
         COLUMNS, "columns to embed, comma-separated; a column that is empty in the training data is left out"
     )
     directions: Directions = setting(
-        "both", "query components: both, left-to-right or right-to-left (Table 4, models 4 and 5)"
+        "both", "query components: both, left-to-right or right-to-left (Table 4, models 2, 5 and 4)"
     )
     feedback: bool = setting(True, "feed the soft headword to the next query step (off: Table 4, model 6)")
     attention: Attention = setting(
@@ -83,6 +84,9 @@ class ModelConfig:
         check(bool(self.columns), "columns must name at least one column")
         unknown = [name for name in self.columns if name not in COLUMNS]
         check(not unknown, f"columns has no {', '.join(unknown)}; it knows {', '.join(COLUMNS)}")
+        for name, kind in (("directions", Directions), ("attention", Attention), ("reset", Reset)):
+            value, choices = getattr(self, name), get_args(kind)
+            check(value in choices, f"{name} is one of {', '.join(choices)}, not '{value}'")
         single = self.attention == "single"
         check(
             not (single and self.feedback),
@@ -115,6 +119,8 @@ class TrainingConfig:
     )
 
     def __post_init__(self) -> None:
+        for item in fields(self):
+            check(math.isfinite(getattr(self, item.name)), f"{item.name} must be finite")
         check(self.rate > 0, "rate must be above 0")
         check(self.rate_step > 0, "rate_step must be above 0")
         check(0 <= self.beta1 < 1, "beta1 must be in [0, 1)")
@@ -123,6 +129,7 @@ class TrainingConfig:
         check(self.clip > 0, "clip must be above 0")
         check(self.batch_words >= 1, "batch_words must be at least 1")
         check(self.epochs >= 1, "epochs must be at least 1")
+        check(self.deviation >= 0, "deviation must be 0 or more")
 
 
 @dataclass(frozen=True)
@@ -212,10 +219,7 @@ def _parse(key: str, value: str, kind: Any) -> Any:
             raise ConfigError(f"{key} takes a number, not '{value}'.") from None
     if kind == tuple[str, ...]:
         return tuple(item.strip() for item in value.split(",") if item.strip())
-    choices = get_args(kind)
-    if value not in choices:
-        raise ConfigError(f"{key} is one of {', '.join(choices)}, not '{value}'.")
-    return value
+    return value  # one of a few words, which the configuration checks itself
 
 
 def _part_from_json(part: Field[Any], data: Mapping[str, Any]) -> Any:

@@ -220,7 +220,7 @@ def read(
         for lead, body, tail in _cut(_whole_lines(stream, head, name)):
             line += lead.count("\n")
             sentence = _parse(body, found, name, line, trees)
-            if len(body) > _LONGEST_SENTENCE:
+            if len(body) >= _LONGEST_SENTENCE:
                 fault = f"no blank line ends the sentence within {_LONGEST_SENTENCE:,} characters."
                 raise FormatError(fault, source=name, line=line)
             sentence._lead, sentence._tail = lead, tail
@@ -255,19 +255,19 @@ def _missing_after(tail: str) -> str:
 def format_of(head: bytes) -> Format:
     """Which format the start of a file has.
 
-    Comments, multiword tokens and empty nodes only exist in CoNLL-U. Without them, universal tags (or none)
-    on most words make it CoNLL-U: most, since some treebanks let another tag slip in, and since CoNLL-X tag
-    sets can have an X of their own.
+    Comments, multiword tokens and empty nodes only exist in CoNLL-U. Without them, it is CoNLL-X if most tags
+    are not universal: most, since some treebanks let another tag slip in. X says nothing, since CoNLL-X tag
+    sets can have one of their own.
     """
-    words = universal = 0
+    universal = other = 0
     for line in head.decode(errors="ignore").removeprefix("\ufeff").split("\n"):
         row = line.split("\t")
         if line.startswith("#") or _RANGE.fullmatch(row[ID]) or _EMPTY_NODE.fullmatch(row[ID]):
             return "conllu"
-        if len(row) == COLUMNS:
-            words += 1
-            universal += row[UPOS] == "_" or row[UPOS] in UPOS_TAGS
-    return "conllu" if 2 * universal >= words else "conllx"
+        if len(row) == COLUMNS and row[UPOS] not in ("_", "X"):
+            universal += row[UPOS] in UPOS_TAGS
+            other += row[UPOS] not in UPOS_TAGS
+    return "conllx" if other > universal else "conllu"
 
 
 def _whole_lines(stream: io.BufferedReader, head: bytes, name: str) -> Iterator[str]:
@@ -315,7 +315,7 @@ def _cut(texts: Iterable[str]) -> Iterator[tuple[str, str, str]]:
                 lead, start = "", match.end()
         buffer, searched = buffer[start:], max(0, solid - start)
         if len(buffer) > _LONGEST_SENTENCE:
-            yield lead or "", buffer, ""
+            yield lead or "", buffer.removesuffix("\n"), ""
             return
     if lead is not None and searched:
         end = buffer.find("\n", searched)

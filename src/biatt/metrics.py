@@ -5,8 +5,10 @@ out by default, as eval.pl 1.9 does) and that of the CoNLL 2018 shared task (``u
 punctuation included, tokenisation scored too). Every value is a fraction between 0 and 1; only
 :meth:`Evaluation.tables` gives percentages.
 
-Leaving punctuation out means that no arc *to* such a word is counted, in any figure about trees. Which gold
-arcs cross, how long a sentence is and how long an arc is are still found with all words in place.
+Leaving punctuation out means that no arc *to* such a word is counted, in any figure about trees, nor makes
+another arc a crossed one. Arcs from ROOT, at position 0, may cross. Only so does the CoNLL 2006 Danish test
+set have the 1.80 % of crossed arcs of the paper's Table 3. Lengths of sentences and arcs are found with all
+words in place.
 """
 
 from __future__ import annotations
@@ -19,9 +21,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+import numpy as np
+
 from biatt.alignment import Layout, align, lay_out, line_of
 from biatt.conll import FEATS, HEAD, LEMMA, UPOS, XPOS, Sentence, read
-from biatt.decode import crossing_arcs
 from biatt.errors import BiattError, FormatError
 from biatt.evaluation import (
     Attachment,
@@ -192,20 +195,29 @@ class _Arc(NamedTuple):
 
 def _arcs(gold: Sequence[_Tree], system: Sequence[_Tree], *, ignore: bool) -> Iterator[_Arc]:
     for number, (tree, found) in enumerate(zip(gold, system, strict=True)):
-        crossing = crossing_arcs(tree.heads)
         sentence_length = _bin(len(tree.forms), SENTENCE_LENGTHS)
-        for word, form in enumerate(tree.forms):
-            if not (ignore and is_punctuation(form)):
-                yield _Arc(
-                    number,
-                    sentence_length,
-                    bool(crossing[word]),
-                    tree.relations[word],
-                    found.relations[word],
-                    _arc_bin(word, tree.heads[word]),
-                    _arc_bin(word, found.heads[word]),
-                    tree.heads[word] == found.heads[word],
-                )
+        counted = [word for word, form in enumerate(tree.forms) if not (ignore and is_punctuation(form))]
+        crossing = _crossing([(tree.heads[word], word + 1) for word in counted])
+        for word, crossed in zip(counted, crossing, strict=True):
+            yield _Arc(
+                number,
+                sentence_length,
+                crossed,
+                tree.relations[word],
+                found.relations[word],
+                _arc_bin(word, tree.heads[word]),
+                _arc_bin(word, found.heads[word]),
+                tree.heads[word] == found.heads[word],
+            )
+
+
+def _crossing(arcs: Sequence[tuple[int, int]]) -> list[bool]:
+    """Which arcs cross another of them; unlike those of a tree, they may lack some words' arcs."""
+    ends = np.sort(np.array(arcs, dtype=np.int64).reshape(-1, 2))
+    left, right = ends[:, 0], ends[:, 1]
+    # [i, j]: arc j begins strictly inside arc i and ends beyond it
+    leaves = (left[:, None] < left) & (left < right[:, None]) & (right[:, None] < right)
+    return [bool(row.any()) for row in leaves | leaves.T]
 
 
 def _break_down(gold: Sequence[_Tree], system: Sequence[_Tree], *, ignore: bool) -> Breakdown:

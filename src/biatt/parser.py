@@ -104,18 +104,28 @@ class Parser:
         return [results[i] for i in range(len(sentences))]
 
     def parse(
-        self, sentences: Iterable[Sentence], *, decoder: Decoder = "mst", roots: Roots | None = None
+        self,
+        sentences: Iterable[Sentence],
+        *,
+        decoder: Decoder = "mst",
+        roots: Roots | None = None,
+        threads: int = 1,
+        also: bool = False,
     ) -> Iterator[Sentence]:
         """Copies of the sentences with HEAD and DEPREL set, in order, streamed.
 
-        `roots` None means one root for CoNLL-U sentences and any number for CoNLL-X ones.
+        `roots` None means one root for CoNLL-U sentences and any number for CoNLL-X ones. With `also`, DEPS or
+        PHEAD and PDEPREL hold the tree as well.
         """
+        torch.set_num_threads(threads)
         stream = iter(sentences)
         while window := list(islice(stream, WINDOW_SENTENCES)):
             found = iter(self.scores([sentence for sentence in window if len(sentence)]))
             for sentence in window:
                 if len(sentence):
-                    yield with_best_tree(sentence, next(found), self.vocabulary, decoder=decoder, roots=roots)
+                    yield with_best_tree(
+                        sentence, next(found), self.vocabulary, decoder=decoder, roots=roots, also=also
+                    )
                 else:
                     yield sentence
 
@@ -127,12 +137,13 @@ def with_best_tree(
     *,
     decoder: Decoder = "mst",
     roots: Roots | None = None,
+    also: bool = False,
 ) -> Sentence:
     """The sentence with the tree that a decoder reads off the scores."""
     default: Roots = "single" if sentence.format == "conllu" else "any"
     heads = decode.heads(scores.agreement, decoder=decoder, roots=roots or default)
     relations = [vocabulary.relations[i] for i in np.argmax(scores.relations, -1)]
-    return sentence.with_tree(heads.tolist(), relations)
+    return sentence.with_tree(heads.tolist(), relations, also=also)
 
 
 def load(folder: str | Path, *, device: str = "cpu") -> Parser:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import codecs
 import io
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,9 @@ from numpy.typing import NDArray
 from biatt.errors import FormatError
 from biatt.files import reading
 
-_LONGEST_WORD = 10_000  # bytes; past this a binary file is not what it says
+_HEAD_BYTES = 1 << 16  # the part of a file that tells text from binary
+_BLOCK_BYTES = 1 << 20  # far more than a word and its vector
+_CONTROLS = bytes(range(32)).translate(None, b"\t\n\r")  # bytes that no text holds and most floats do
 
 
 class WordVectors:
@@ -34,11 +38,13 @@ def read_vectors(path: str | Path) -> WordVectors:
         first = file.readline()
         size = _header(first)
         if size is None:
-            return _read_text(first, file, str(path), first_line=1, width=None)
-        start = file.peek(1 << 16)[: 1 << 16]
-        if _is_text(start, width=size[1]):
-            return _read_text(file.readline(), file, str(path), first_line=2, width=size[1])
-        return _read_binary(file, str(path), *size)
+            return _read_text(first, file, str(path), first_line=1, count=0, width=None)
+        count, width = size
+        # Not peek: it shows what happens to be buffered, which can be a single byte.
+        start = file.read(_HEAD_BYTES)
+        if _is_text(start, width=width):
+            return _read_text(start, file, str(path), first_line=2, count=count, width=width)
+        return _read_binary(start, file, str(path), count, width)
 
 
 def _header(line: bytes) -> tuple[int, int] | None:
@@ -50,57 +56,83 @@ def _header(line: bytes) -> tuple[int, int] | None:
 
 
 def _is_text(start: bytes, *, width: int) -> bool:
-    """Is what follows a header a line of a word and `width` numbers (as far as it is in sight)?"""
+    """Does a line of a word and `width` numbers follow the header, or at least something a person could read?"""
     line, newline, _ = start.partition(b"\n")
     numbers = line.rstrip().split(b" ")[-width:] if newline else line.split(b" ")[1:-1]
     try:
         for number in numbers:
             float(number)
-    except ValueError:
+    except ValueError:  # a faulty text, whose error must name the line, or binary vectors
+        return len(start.translate(None, _CONTROLS)) == len(start) and _is_utf8(start)
+    return True
+
+
+def _is_utf8(start: bytes) -> bool:
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(start)  # the last character may be cut
+    except UnicodeDecodeError:
         return False
     return True
 
 
 def _read_text(
-    line: bytes, file: io.BufferedReader, name: str, *, first_line: int, width: int | None
+    start: bytes, file: io.BufferedReader, name: str, *, first_line: int, count: int, width: int | None
 ) -> WordVectors:
+    """At least `count` lines, of which `start` has been read already."""
     words: list[str] = []
     rows: list[NDArray[Any]] = []
-    number = first_line
-    while line:
+    number = first_line - 1
+    if not start.endswith(b"\n"):
+        start += file.readline()
+    for number, line in enumerate(chain(io.BytesIO(start), file), first_line):
         # Some files hold words with spaces, so the numbers are taken from the right.
         parts = line.rstrip().split(b" ")
         if width is None:
-            width = len(parts) - 1
+            width = max(len(parts) - 1, 1)
         if width < 1 or len(parts) <= width:
             raise FormatError(
                 f"expected a word and {width} numbers, found {len(parts)} fields.", source=name, line=number
             )
         try:
-            rows.append(np.array(parts[-width:], np.float32))
+            with np.errstate(over="ignore"):  # a number too large is one of those that are not finite
+                rows.append(np.array(parts[-width:], np.float32))
             words.append(b" ".join(parts[:-width]).decode())
         except ValueError:
             raise FormatError(
                 f"expected a word in UTF-8 and {width} numbers.", source=name, line=number
             ) from None
-        line, number = file.readline(), number + 1
-    if width is None:
-        raise FormatError("the file is empty.", source=name)
-    return WordVectors(words, np.stack(rows) if rows else np.zeros((0, width), np.float32))
+        if not np.isfinite(rows[-1]).all():
+            raise FormatError(f"a number of '{words[-1]}' is not finite.", source=name, line=number)
+    if len(words) < count:
+        raise FormatError(
+            f"the file ends after {len(words)} of {count} words.", source=name, line=max(number, 1)
+        )
+    if not words:
+        raise FormatError("the file holds no vectors.", source=name)
+    return WordVectors(words, np.stack(rows))
 
 
-def _read_binary(file: io.BufferedReader, name: str, count: int, width: int) -> WordVectors:
+def _read_binary(start: bytes, file: io.BufferedReader, name: str, count: int, width: int) -> WordVectors:
+    """`count` times a word, a space and `width` floats, of which `start` has been read already."""
     words: list[str] = []
-    vectors = np.empty((count, width), np.float32)
+    try:
+        vectors = np.empty((count, width), np.float32)
+    except (MemoryError, ValueError):
+        raise FormatError(
+            f"{count} vectors of {width} numbers do not fit into memory.", source=name, line=1
+        ) from None
+    block, at = start, 0
     for i in range(count):
-        word = bytearray()
-        while (byte := file.read(1)) != b" ":
-            if not byte or len(word) > _LONGEST_WORD:
+        space = block.find(b" ", at)
+        if space < 0 or len(block) <= space + 4 * width:
+            block, at = block[at:] + file.read(_BLOCK_BYTES + 4 * width), 0
+            space = block.find(b" ")
+            if space < 0 or len(block) <= space + 4 * width:
                 raise FormatError(f"the binary vectors end after {i} of {count} words.", source=name)
-            word += byte
-        data = file.read(4 * width)
-        if len(data) < 4 * width:
-            raise FormatError(f"the binary vectors end after {i} of {count} words.", source=name)
-        vectors[i] = np.frombuffer(data, "<f4")
-        words.append(word.lstrip(b"\n").decode(errors="replace"))
+        words.append(block[at:space].lstrip(b"\n").decode(errors="replace"))
+        vectors[i] = np.frombuffer(block, "<f4", width, space + 1)
+        at = space + 1 + 4 * width
+    if not np.isfinite(vectors).all():
+        word = words[int(np.argmin(np.isfinite(vectors).all(1)))]
+        raise FormatError(f"a number of '{word}' is not finite.", source=name)
     return WordVectors(words, vectors)

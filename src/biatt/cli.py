@@ -1,0 +1,297 @@
+"""The command line: parses options, calls one function a verb, prints."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import sys
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Any, NoReturn, Optional
+
+import typer
+
+import biatt
+from biatt import config as settings
+from biatt.errors import BiattError
+
+app = typer.Typer(
+    help="Dependency parsing by bi-directional attention with agreement.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+THREADS_HELP = "How many cores to use."
+
+
+class Decoding(str, Enum):
+    mst = "mst"
+    argmax = "argmax"
+    projective = "projective"
+
+
+class RootChoice(str, Enum):
+    single = "single"
+    any = "any"
+
+
+class FileFormat(str, Enum):
+    conllu = "conllu"
+    conllx = "conllx"
+
+
+class OutputFormat(str, Enum):
+    conll = "conll"
+    tree = "tree"
+    svg = "svg"
+
+
+class StyleChoice(str, Enum):
+    conllx = "conllx"
+    ud = "ud"
+
+
+class PunctuationChoice(str, Enum):
+    ignore = "ignore"
+    include = "include"
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"biatt {biatt.__version__}")
+        raise typer.Exit
+
+
+def _settings(wanted: bool) -> None:
+    if wanted:
+        for name, default, text in settings.describe():
+            typer.echo(f"{name}={default}\n    {text}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and leave.")
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command()
+def train(
+    train: Annotated[list[Path], typer.Option(help="CoNLL-U or CoNLL-X files, plain or compressed.")],
+    out: Annotated[Path, typer.Option(help="Folder for the model.")],
+    more: Annotated[
+        Optional[list[Path]], typer.Argument(metavar="[TRAIN]...", help="Further training files.")
+    ] = None,
+    dev: Annotated[Optional[Path], typer.Option(help="File to choose the model by.")] = None,
+    dev_fraction: Annotated[
+        float, typer.Option(help="Share of the training sentences to hold out where there is no --dev.")
+    ] = 0.05,
+    preset: Annotated[
+        str, typer.Option(help=f"Where the settings start: {', '.join(settings.PRESETS)}.")
+    ] = "paper",
+    hidden: Annotated[
+        Optional[str], typer.Option(metavar="N", help="Hidden size, or a language of the paper for its size.")
+    ] = None,
+    embeddings: Annotated[
+        Optional[Path], typer.Option(help="Word vectors: word2vec text or binary, GloVe, fastText .vec.")
+    ] = None,
+    seed: Annotated[
+        int, typer.Option(min=0, help="Same seed, same machine, same threads: same weights.")
+    ] = 1,
+    threads: Annotated[int, typer.Option(min=1, help=THREADS_HELP)] = 1,
+    search_rate: Annotated[
+        bool,
+        typer.Option("--search-rate", help="First find the initial rate by one epoch of each candidate."),
+    ] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with an interrupted run in --out.")] = False,
+    set: Annotated[
+        Optional[list[str]], typer.Option(metavar="KEY=VALUE", help="Change a setting; see --settings.")
+    ] = None,
+    licence: Annotated[str, typer.Option(help="Licence to state in the model card.")] = "not stated",
+    device: Annotated[str, typer.Option(help="cpu, or cuda for a GPU.")] = "cpu",
+    list_settings: Annotated[
+        bool,
+        typer.Option("--settings", callback=_settings, is_eager=True, help="List the settings and leave."),
+    ] = False,
+) -> None:
+    """Train a parser on a treebank.
+
+    The folder holds a loadable model, the best so far, from the first epoch on. Interrupt it at any time and go
+    on with --resume.
+    """
+    config = settings.with_settings(settings.preset(preset), set or [])
+    if hidden is not None:
+        config = settings.with_settings(config, [f"hidden={settings.hidden_size(hidden)}"])
+    from biatt.progress import TrainingDisplay
+
+    with TrainingDisplay() as display:
+        biatt.train(
+            [*train, *(more or [])],
+            out=out,
+            dev=dev,
+            dev_fraction=dev_fraction,
+            config=config,
+            embeddings=embeddings,
+            seed=seed,
+            threads=threads,
+            search_rate=search_rate,
+            resume=resume,
+            device=device,
+            licence=licence,
+            command=shlex.join(["biatt", *sys.argv[1:]]),
+            listener=display,
+        )
+        display.message(f"The model is in {out}.")
+
+
+@app.command()
+def parse(
+    model: Annotated[Path, typer.Option(help="Folder of the model.")],
+    file: Annotated[
+        str, typer.Argument(help="CoNLL-U or CoNLL-X file, plain or compressed; - is standard input.")
+    ] = "-",
+    output: Annotated[
+        str, typer.Option("--output", "-o", help="Where to write; - is standard output.")
+    ] = "-",
+    decode: Annotated[Decoding, typer.Option(help="How to read a tree off the scores.")] = Decoding.mst,
+    roots: Annotated[
+        Optional[RootChoice],
+        typer.Option(help="Children of ROOT; default: single for CoNLL-U, any for CoNLL-X."),
+    ] = None,
+    input_format: Annotated[
+        Optional[FileFormat],
+        typer.Option("--input", help="Format of the input; default: told by its content."),
+    ] = None,
+    format: Annotated[
+        OutputFormat, typer.Option(help="conll as read, drawn trees, or SVG pictures.")
+    ] = OutputFormat.conll,
+    also: Annotated[
+        bool,
+        typer.Option(
+            "--also", help="Write the tree to DEPS (CoNLL-U) or PHEAD and PDEPREL (CoNLL-X) as well."
+        ),
+    ] = False,
+    threads: Annotated[int, typer.Option(min=1, help=THREADS_HELP)] = 1,
+    device: Annotated[str, typer.Option(help="cpu, or cuda for a GPU.")] = "cpu",
+) -> None:
+    """Parse a file: HEAD and DEPREL change, everything else stays as it was, byte for byte."""
+    sentences = biatt.read(file, format=input_format.value if input_format else None)
+    parser = biatt.load(model, device=device)
+    parsed = parser.parse(
+        sentences, decoder=decode.value, roots=roots.value if roots else None, threads=threads, also=also
+    )
+    if format is OutputFormat.conll:
+        biatt.write(parsed, output)
+        return
+    from biatt import render
+    from biatt.files import writing
+
+    draw = render.tree if format is OutputFormat.tree else render.svg
+    with writing(output) as target:
+        for sentence in parsed:
+            target.write(f"{draw(sentence)}\n\n".encode())
+
+
+@app.command()
+def evaluate(
+    gold: Annotated[str, typer.Argument(help="File with the right trees.")],
+    system: Annotated[str, typer.Argument(help="File with the trees to score.")],
+    style: Annotated[
+        Optional[StyleChoice],
+        typer.Option(help="CoNLL-X or CoNLL 2018 (ud) scoring; default: by the gold file's format."),
+    ] = None,
+    punctuation: Annotated[
+        Optional[PunctuationChoice], typer.Option(help="Default: ignore for conllx, include for ud.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Everything as JSON.")] = False,
+) -> None:
+    """Score parsed sentences against gold ones."""
+    result = biatt.evaluate(
+        gold,
+        system,
+        style=style.value if style else None,
+        punctuation=punctuation.value if punctuation else None,
+    )
+    if as_json:
+        typer.echo(json.dumps(result.as_dict(), ensure_ascii=False, indent=1))
+    else:
+        _print_tables(result.tables())
+
+
+@app.command()
+def info(model: Annotated[Path, typer.Argument(help="Folder of the model.")]) -> None:
+    """Say what a model is."""
+    parser = biatt.load(model)
+    facts = {
+        "parameters": f"{sum(weight.size for weight in parser.weights.values()):,}",
+        "columns": ", ".join(
+            f"{name} ({len(symbols):,})" for name, symbols in parser.vocabulary.symbols.items()
+        ),
+        "relations": f"{len(parser.vocabulary.relations)}",
+        **{
+            key: value
+            for part in parser.config.to_json().values()
+            for key, value in part.items()
+            if key != "columns"
+        },
+    }
+    for name, value in facts.items():
+        typer.echo(f"{name:26} {value}")
+    card = model / "README.md"
+    if card.is_file():
+        typer.echo("\n" + card.read_text(encoding="utf-8"), nl=False)
+
+
+@app.command()
+def generate(
+    count: Annotated[int, typer.Argument(min=1, help="Number of sentences.")] = 1000,
+    output: Annotated[
+        str, typer.Option("--output", "-o", help="Where to write; - is standard output.")
+    ] = "-",
+    seed: Annotated[int, typer.Option(min=0, help="Same seed, same sentences.")] = 1,
+) -> None:
+    """Write a toy treebank of made-up English, to try things on."""
+    from biatt.grammar import generate
+
+    biatt.write(generate(count, seed=seed), output)
+
+
+def _print_tables(tables: list[Any]) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(highlight=False)
+    for table in tables:
+        drawn = Table(title=table.title, title_justify="left", box=box.SIMPLE_HEAD)
+        for i, column in enumerate(table.columns):
+            drawn.add_column(column, justify="right" if i else "left", no_wrap=True)
+        for row in table.rows:
+            drawn.add_row(
+                *(
+                    "–" if cell is None else f"{cell:.2f}" if isinstance(cell, float) else str(cell)
+                    for cell in row
+                )
+            )
+        console.print(drawn)
+
+
+def main() -> NoReturn:
+    """Run a verb; bad input is one sentence on standard error and exit code 2."""
+    try:
+        app(standalone_mode=True)
+    except BiattError as error:
+        print(f"biatt: {error}", file=sys.stderr)
+        raise SystemExit(2) from None
+    except KeyboardInterrupt:
+        print("biatt: interrupted.", file=sys.stderr)
+        raise SystemExit(130) from None
+    except BrokenPipeError:  # the reader of our output has left: nothing to say to it
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(141) from None
+    raise SystemExit(0)

@@ -1,0 +1,69 @@
+"""What a person sees while a model trains: a bar on a terminal, a line an epoch in a log."""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+
+class TrainingDisplay:
+    """Listens to training and draws it on standard error."""
+
+    def __init__(self) -> None:
+        self.console = Console(stderr=True, highlight=False)
+        self.bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TextColumn("{task.percentage:3.0f} %"),
+            TextColumn("{task.fields[speed]} words/s  loss {task.fields[loss]}  left"),
+            TimeRemainingColumn(),
+            console=self.console,
+            disable=not self.console.is_terminal,
+            transient=True,
+        )
+        self.task: TaskID | None = None
+
+    def __enter__(self) -> TrainingDisplay:
+        self.bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.bar.stop()
+
+    def message(self, text: str) -> None:
+        self.console.print(text, soft_wrap=True)
+
+    def start(self, title: str, words: int) -> None:
+        if self.task is not None:
+            self.bar.remove_task(self.task)
+        self.task = self.bar.add_task(title, total=words, speed="–", loss="–")
+        self.began, self.words, self.loss = time.perf_counter(), 0, 0.0
+
+    def batch(self, words: int, loss: float) -> None:
+        if self.task is None:
+            return
+        self.words += words
+        self.loss += (
+            (loss - self.loss) * words / min(self.words, 20 * words)
+        )  # mean of about the last 20 batches
+        speed = self.words / (time.perf_counter() - self.began)
+        self.bar.update(self.task, advance=words, speed=f"{speed:,.0f}", loss=f"{self.loss:.3f}")
+
+    def epoch(self, record: dict[str, Any]) -> None:
+        name = f"rate {record['rate']:.4f}" if "search" in record else f"epoch {record['epoch']:2}"
+        line = f"{name}  "
+        if "train_loss" in record:
+            line += f"loss {record['train_loss']:.4f}  "
+        line += (
+            f"dev log-likelihood {record['dev_log_likelihood']:.1f}  "
+            f"UAS {100 * record['dev_uas']:.2f}  LAS {100 * record['dev_las']:.2f}"
+        )
+        if "seconds" in record:
+            line += f"  {record['words_per_second']:,.0f} words/s  {record['seconds']:.0f} s"
+        self.message(line + ("  best so far" if record.get("best") else ""))
