@@ -556,9 +556,10 @@ def test_endless_line_and_endless_sentence_are_refused(monkeypatch: pytest.Monke
     monkeypatch.setattr(conll, "_LONGEST_SENTENCE", 1 << 20)
     for piece, message in [
         (b"x" * 50_000, "line 1: the line is longer than 1,048,576 bytes"),
-        (b"# a comment\n" * 5000, "line 1: no blank line ends the sentence within 1,048,576 characters"),
+        (b"# a comment\n" * 5000, "line 1: no other sentence begins within 1,048,576 characters"),
         (row(1).encode() * 5000, "line 2: ID is '1' after word 1: a blank line seems to be missing"),
         (b"\n" * 50_000, "line 1: "),
+        (b" \r\n" * 20_000, "line 1: "),
     ]:
         stream: Any = Endless(piece, 1000)
         with pytest.raises(FormatError, match=message):

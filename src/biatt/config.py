@@ -70,7 +70,7 @@ class ModelConfig:
     )
     reset: Reset = setting(
         "before",
-        "the GRU's reset gate acts before its product with U (Cho et al. 2014) or after it (one product less)",
+        "the GRU's reset gate acts before the product with U (Cho et al. 2014) or after it (a product less)",
     )
     shared_memory_projection: bool = setting(True, "both directions share C; the authors' program does")
     min_count: int = setting(
@@ -223,7 +223,7 @@ def _parse(key: str, value: str, kind: Any) -> Any:
 
 
 def _part_from_json(part: Field[Any], data: Mapping[str, Any]) -> Any:
-    kind = type(part.default)
+    kind: Any = type(part.default)
     hints = get_type_hints(kind)
     return kind(
         **{key: tuple(value) if hints.get(key) == tuple[str, ...] else value for key, value in data.items()}

@@ -32,7 +32,7 @@ UPOS_TAGS = frozenset(
 )
 
 _FORMAT_HEAD_BYTES = 1 << 16  # the part of a file that tells its format
-_LONGEST_SENTENCE = 1 << 24  # characters: far beyond any sentence, small enough for any memory
+_LONGEST_SENTENCE = 1 << 22  # characters: far beyond any sentence, small enough for any memory
 
 _BLANK = " \r\n"
 _SEPARATOR = re.compile(r"\n(?:[ \r]*\n)+")
@@ -220,8 +220,8 @@ def read(
         for lead, body, tail in _cut(_whole_lines(stream, head, name)):
             line += lead.count("\n")
             sentence = _parse(body, found, name, line, trees)
-            if len(body) >= _LONGEST_SENTENCE:
-                fault = f"no blank line ends the sentence within {_LONGEST_SENTENCE:,} characters."
+            if len(body) + len(tail) > _LONGEST_SENTENCE:
+                fault = f"no other sentence begins within {_LONGEST_SENTENCE:,} characters."
                 raise FormatError(fault, source=name, line=line)
             sentence._lead, sentence._tail = lead, tail
             line += body.count("\n") + tail.count("\n")
@@ -305,7 +305,7 @@ def _cut(texts: Iterable[str]) -> Iterator[tuple[str, str, str]]:
     for text in texts:
         buffer += text
         start, solid = 0, len(buffer.rstrip(_BLANK))
-        if lead is None and (match := _LEAD.match(buffer)) and match.end() < solid:
+        if lead is None and solid > buffer.startswith("\ufeff") and (match := _LEAD.match(buffer)):
             lead, start = match.group(), match.end()
         if lead is not None:
             for match in _SEPARATOR.finditer(buffer, max(start, searched)):
@@ -315,7 +315,7 @@ def _cut(texts: Iterable[str]) -> Iterator[tuple[str, str, str]]:
                 lead, start = "", match.end()
         buffer, searched = buffer[start:], max(0, solid - start)
         if len(buffer) > _LONGEST_SENTENCE:
-            yield lead or "", buffer.removesuffix("\n"), ""
+            yield lead or "", buffer[:searched], buffer[searched:]
             return
     if lead is not None and searched:
         end = buffer.find("\n", searched)

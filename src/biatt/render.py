@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
 from html import escape
-from itertools import count
 from typing import NamedTuple
 
-from biatt.conll import Sentence
+from biatt.conll import DEPREL, FORM, HEAD, UPOS, Sentence
 from biatt.errors import FormatError
 
-# Control characters would move the cursor or colour the terminal; the others are not allowed in XML.
+# Control characters would move the cursor or colour the terminal; XML forbids the rest.
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff]")
 
 # Where the line of a word meets a stem, by whether the stem goes on (upwards, downwards).
 _AT_DEPENDENT = {(False, True): "╭", (True, True): "├", (True, False): "╰"}
 _AT_HEAD = {(False, True): "┬", (True, True): "┼", (True, False): "┴"}
+_CROSSING = {(True, True): "│"}
 
 # SVG lengths, in pixels.
 _WORD_SIZE, _TAG_SIZE, _LABEL_SIZE = 18, 11, 12
@@ -26,6 +25,7 @@ _CORNER = 10  # radius
 _PORT = 8  # between two arcs at one word
 _GAP = 22  # between two words
 _MARGIN = 20
+_ARROW = 7  # length of its head
 
 _STYLE = f"""\
 text {{ font-family: "Helvetica Neue", Helvetica, Arial, "Noto Sans", sans-serif; text-anchor: middle }}
@@ -48,11 +48,6 @@ class _Arc(NamedTuple):
     def right(self) -> int:
         return max(self)
 
-    @property
-    def length(self) -> int:
-        return self.right - self.left
-
-
 def tree(sentence: Sentence) -> str:
     """The tree as lines of text, one for each word: branches, form, universal tag, relation.
 
@@ -65,149 +60,209 @@ def tree(sentence: Sentence) -> str:
     ──┼─── saw       VERB  root
       ╰─── birds     NOUN  obj
     """
-    heads = _heads(sentence)
-    stems = _stems(heads)
-    levels = _stem_levels(heads, stems)
+    heads, dependents = sentence.heads, _dependents(sentence)
+    stems = {head: (min(head, *words), max(head, *words)) for head, words in dependents.items() if head}
+    levels = _stem_levels(dependents, stems)
     width = 2 * max(levels.values(), default=0) + 2
     column = {head: width - 2 * level for head, level in levels.items()}
 
-    drawings = []
+    branches = []
     for word, head in enumerate(heads, 1):
         start = column[head] if head else 0
         cells = [" "] * start + ["─"] * (width - start)
         for stem, (first, last) in stems.items():
             if first <= word <= last:
-                up_down = (first < word, word < last)
-                cells[column[stem]] = (
-                    _AT_HEAD[up_down] if stem == word else _AT_DEPENDENT[up_down] if stem == head else "│"
-                )
-        drawings.append("".join(cells))
+                shapes = _AT_HEAD if stem == word else _AT_DEPENDENT if stem == head else _CROSSING
+                cells[column[stem]] = shapes[first < word, word < last]
+        branches.append("".join(cells))
 
-    columns = [drawings, _padded(sentence.forms)]
-    if set(sentence.upos) != {"_"}:
-        columns.append(_padded(sentence.upos))
-    columns.append(_padded(sentence.deprels))
-    return "\n".join(f"{cells[0]} {'  '.join(cells[1:])}".rstrip() for cells in zip(*columns, strict=True))
+    columns = [sentence.forms, sentence.upos, sentence.deprels]
+    padded = [_padded(values) for values in columns if set(values) != {"_"}]
+    rows = zip(branches, *padded, strict=True)
+    return "\n".join(f"{branch} {'  '.join(values)}".rstrip() for branch, *values in rows)
 
 
-def _heads(sentence: Sentence) -> list[int]:
-    """The heads, once it is sure that every word hangs below 0."""
+def _dependents(sentence: Sentence) -> dict[int, list[int]]:
+    """The dependents of 0 and of every other head, heads before the heads below them."""
     heads = sentence.heads
-    below: dict[int, list[int]] = {}
+    unordered: dict[int, list[int]] = {}
     for word, head in enumerate(heads, 1):
-        below.setdefault(head, []).append(word)
-    reached, agenda = 0, [0]
-    while agenda:
-        dependents = below.get(agenda.pop(), [])
-        reached += len(dependents)
-        agenda += dependents
-    if reached < len(heads):
-        fault = f"the sentence cannot be drawn, because its heads form no tree: {heads}."
-        raise FormatError(fault, source=sentence.source, line=sentence.line)
-    return heads
+        unordered.setdefault(head, []).append(word)
+    ordered, agenda = {}, [0]
+    for head in agenda:
+        if head in unordered:
+            ordered[head] = unordered[head]
+            agenda += unordered[head]
+    if len(agenda) <= len(heads):
+        fault = f"the sentence cannot be drawn: its heads, {', '.join(map(str, heads))}, form no tree."
+        raise FormatError(fault.replace("-1", "_"), source=sentence.source, line=sentence.line)
+    return ordered
 
 
-def _stems(heads: list[int]) -> dict[int, tuple[int, int]]:
-    """The first and last row that the stem of each head touches."""
-    stems: dict[int, tuple[int, int]] = {}
-    for word, head in enumerate(heads, 1):
-        if head:
-            first, last = stems.get(head, (head, head))
-            stems[head] = (min(first, word), max(last, word))
-    return stems
-
-
-def _stem_levels(heads: list[int], stems: dict[int, tuple[int, int]]) -> dict[int, int]:
-    """How far each stem stands from the words: beyond those of its dependents, and meeting no other."""
-    depths = _depths(heads)
+def _stem_levels(dependents: dict[int, list[int]], stems: dict[int, tuple[int, int]]) -> dict[int, int]:
+    """How far each stem stands from the words: beyond those of its dependents, and clear of all others."""
     levels: dict[int, int] = {}
-    taken: dict[int, list[tuple[int, int]]] = {}
-    for head in sorted(stems, key=lambda head: -depths[head]):
-        first, last = stems[head]
-        lowest = 1 + max((levels.get(word, 0) for word, h in enumerate(heads, 1) if h == head), default=0)
-        levels[head] = next(
-            level
-            for level in count(lowest)
-            if all(last < other_first or other_last < first for other_first, other_last in taken.get(level, ()))
-        )
-        taken.setdefault(levels[head], []).append((first, last))
+    taken: set[tuple[int, int]] = set()  # (level, row)
+    for head in reversed(dependents):
+        if head:
+            first, last = stems[head]
+            level = 1 + max(levels.get(word, 0) for word in dependents[head])
+            while any((level, row) in taken for row in range(first, last + 1)):
+                level += 1
+            levels[head] = level
+            taken.update((level, row) for row in range(first, last + 1))
     return levels
 
 
-def _depths(heads: list[int]) -> list[int]:
-    """How many arcs lead from 0 to each word; entry 0 is 0 itself."""
-    depths = [0] + [-1] * len(heads)
-    for start in range(1, len(depths)):
-        path = [start]
-        while depths[path[-1]] < 0:
-            path.append(heads[path[-1] - 1])
-        for depth, word in enumerate(reversed(path), depths[path[-1]]):
-            depths[word] = depth
-    return depths
-
-
-def _padded(values: Iterable[str]) -> list[str]:
-    shown = [_UNPRINTABLE.sub("�", value) for value in values]
-    width = max(map(_cells, shown), default=0)
+def _padded(values: list[str]) -> list[str]:
+    shown = [_printable(value) for value in values]
+    width = max(map(_cells, shown))
     return [value + " " * (width - _cells(value)) for value in shown]
+
+
+def _printable(text: str) -> str:
+    return _UNPRINTABLE.sub("\ufffd", text)
 
 
 def _cells(text: str) -> int:
     """How many cells of a terminal the text fills."""
-    return sum(_cells_of(character) for character in text)
+    return sum(map(_character_cells, text))
 
 
-def _cells_of(character: str) -> int:
-    # Vowels and final consonants of decomposed Hangul join the syllable that the first consonant began.
+def _character_cells(character: str) -> int:
+    # The vowels and final consonants of decomposed Hangul join the cell of the first consonant.
     if unicodedata.category(character) in ("Mn", "Me", "Cf") or "\u1160" <= character <= "\u11ff":
         return 0
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1
 
 
 def svg(sentence: Sentence) -> str:
-    """The tree as a standalone SVG picture: arcs from heads to dependents above the words."""
-    heads = _heads(sentence)
-    arcs = sorted((_Arc(head, word) for word, head in enumerate(heads, 1) if head), key=lambda arc: arc.length)
+    """The tree as a standalone SVG picture: labelled arcs from heads to dependents above the words."""
+    _dependents(sentence)
+    heads, relations = sentence.heads, sentence.deprels
+    arcs = sorted((_Arc(h, d) for d, h in enumerate(heads, 1) if h), key=lambda arc: arc.right - arc.left)
     levels = _arc_levels(arcs)
     ports = _ports(heads, arcs)
     centres, width = _centres(sentence, arcs, ports)
-    top = max(levels.values(), default=0)
-    base = _MARGIN + _LABEL_SIZE + _LEVEL * (top + 1)  # where arrows end, above the words
+    crown = max(levels.values(), default=0) + 1  # the level where root arrows begin, above all arcs
+    base = _MARGIN + _LABEL_SIZE + _LEVEL * crown  # where all arrows end, above the words
+    word_y = base + _WORD_SIZE + 2
+    tag_y = word_y + _TAG_SIZE + 7
+    height = tag_y + _MARGIN
 
-    parts = []
-    for arc in reversed(arcs):  # long ones first, so that the labels of short ones stay on top
+    lines, labels = [], []
+    for arc in arcs:
         start = centres[arc.head] + ports[arc.head, arc.dependent]
         end = centres[arc.dependent] + ports[arc.dependent, arc.head]
-        height = base - _LEVEL * levels[arc]
-        bend = _CORNER if start < end else -_CORNER
-        parts.append(
-            f'<path class="arc" d="M{start:g} {base:g} V{height + _CORNER:g} Q{start:g} {height:g} '
-            f'{start + bend:g} {height:g} H{end - bend:g} Q{end:g} {height:g} {end:g} {height + _CORNER:g} '
-            f'V{base - 4:g}"/>'
+        y, bend = base - _LEVEL * levels[arc], _CORNER if start < end else -_CORNER
+        lines.append(
+            f'<path class="arc" d="M{start:g} {base} V{y + _CORNER} Q{start:g} {y} {start + bend:g} {y} '
+            f'H{end - bend:g} Q{end:g} {y} {end:g} {y + _CORNER} V{base - _ARROW}"/>'
         )
-        parts += _arrow_and_label(end, base, (start + end) / 2, height, sentence.deprels[arc.dependent - 1])
+        lines.append(_arrow(end, base))
+        labels.append(_text("label", (start + end) / 2, y - 4, relations[arc.dependent - 1]))
     for word, head in enumerate(heads, 1):
         if not head:
-            x, height = centres[word] + ports[word, 0], base - _LEVEL * (top + 1)
-            parts.append(f'<path class="arc" d="M{x:g} {height:g} V{base - 4:g}"/>')
-            parts += _arrow_and_label(x, base, x, height, sentence.deprels[word - 1])
-        row = sentence.rows[word - 1]
-    for x, form, tag in zip(centres[1:], sentence.forms, sentence.upos, strict=True):
-        parts.append(_text("word", x, base + _WORD_SIZE + 4, form))
-        if tag != "_":
-            parts.append(_text("tag", x, base + _WORD_SIZE + _TAG_SIZE + 12, tag))
-
-    bottom = base + _WORD_SIZE + _TAG_SIZE + 12 + _MARGIN
-    title = _escaped(sentence.text or " ".join(sentence.forms))
+            x, y = centres[word] + ports[word, 0], base - _LEVEL * crown
+            lines.append(f'<path class="arc" d="M{x:g} {y} V{base - _ARROW}"/>')
+            lines.append(_arrow(x, base))
+            labels.append(_text("label", x, y - 4, relations[word - 1]))
+    words = [_text("word", x, word_y, form) for x, form in zip(centres[1:], sentence.forms, strict=True)]
+    tags = [_text("tag", x, tag_y, tag) for x, tag in zip(centres[1:], sentence.upos, strict=True)]
+    size = f'width="{width:g}" height="{height}" viewBox="0 0 {width:g} {height}"'
     return "\n".join(
         [
-            f'<svg xmlns="http://www.w3.org/2000/svg" role="img" width="{width:g}" height="{bottom:g}" '
-            f'viewBox="0 0 {width:g} {bottom:g}">',
-            f"<title>{title}</title>",
+            f'<svg xmlns="http://www.w3.org/2000/svg" role="img" {size}>',
+            f"<title>{_escaped(sentence.text or ' '.join(sentence.forms))}</title>",
             f"<desc>{_escaped(_description(sentence))}</desc>",
             f"<style>\n{_STYLE}\n</style>",
-            '<rect width="100%" height="100%" fill="#ffffff"/>',
-            *parts,
-            "</svg>\n",
+            f'<rect width="{width:g}" height="{height}" fill="#ffffff"/>',
+            *lines,
+            *labels,  # over all lines, so that a crossing line does not strike them through
+            *words,
+            *tags,
+            "</svg>",
         ]
     )
+
+
+def _description(sentence: Sentence) -> str:
+    """The arcs in words, for readers who cannot see the picture."""
+    names = ["the root", *(f"{form} ({i})" for i, form in enumerate(sentence.forms, 1))]
+    triples = zip(names[1:], sentence.deprels, sentence.heads, strict=True)
+    return "; ".join(f"{name} is {relation} of {names[head]}" for name, relation, head in triples) + "."
+
+
+def _arc_levels(arcs: list[_Arc]) -> dict[_Arc, int]:
+    """The height of each arc, given from short to long: above every shorter one that it overlaps."""
+    levels: dict[_Arc, int] = {}
+    for arc in arcs:
+        below = (level for other, level in levels.items() if other.left < arc.right and arc.left < other.right)
+        levels[arc] = 1 + max(below, default=0)
+    return levels
+
+
+def _ports(heads: list[int], arcs: list[_Arc]) -> dict[tuple[int, int], float]:
+    """Where at a word the arc to another one begins or ends: (word, other) to pixels off the centre.
+
+    From the left: arcs to the left, short before long, the root's arrow, arcs to the right, long before
+    short. In any other order arcs would cross at the word.
+    """
+    left: list[list[int]] = [[] for _ in range(len(heads) + 1)]
+    right: list[list[int]] = [[] for _ in range(len(heads) + 1)]
+    for arc in arcs:
+        left[arc.right].append(arc.left)
+        right[arc.left].append(arc.right)
+    ports = {}
+    for word, head in enumerate(heads, 1):
+        others = [*left[word], *([] if head else [0]), *reversed(right[word])]
+        for i, other in enumerate(others):
+            ports[word, other] = _PORT * (i - (len(others) - 1) / 2)
+    return ports
+
+
+def _centres(
+    sentence: Sentence, arcs: list[_Arc], ports: dict[tuple[int, int], float]
+) -> tuple[list[float], float]:
+    """The centre of each word, from entry 1 on, and the width of the picture.
+
+    Words keep clear of each other, and stand far enough apart for the labels of the arcs between them.
+    """
+    halves = [0.0] * (len(sentence) + 1)
+    for word, row in enumerate(sentence.rows, 1):
+        halves[word] = max(_pixels(row[FORM], _WORD_SIZE), _pixels(row[UPOS], _TAG_SIZE)) / 2
+        if row[HEAD] == "0":
+            halves[word] = max(halves[word], _pixels(row[DEPREL], _LABEL_SIZE) / 2)
+    for (word, _), offset in ports.items():
+        halves[word] = max(halves[word], abs(offset))
+    ending: dict[int, list[_Arc]] = {}
+    for arc in arcs:
+        ending.setdefault(arc.right, []).append(arc)
+
+    centres, edge = [0.0], float(_MARGIN)
+    for word in range(1, len(halves)):
+        centre = edge + halves[word]
+        for arc in ending.get(word, ()):
+            label = _pixels(sentence.rows[arc.dependent - 1][DEPREL], _LABEL_SIZE) + _CORNER
+            start = centres[arc.left] + ports[arc.left, word]
+            centre = max(centre, start + label - ports[word, arc.left])
+        centres.append(round(centre, 1))
+        edge = centres[word] + halves[word] + _GAP
+    return centres, round(edge - (_GAP if len(sentence) else 0) + _MARGIN, 1)
+
+
+def _pixels(text: str, size: int) -> float:
+    """About the width of the text: SVG cannot measure, so a little more than an average letter is wide."""
+    return 0.58 * size * _cells(text)
+
+
+def _arrow(x: float, y: int) -> str:
+    return f'<path class="arrow" d="M{x - 3.5:g} {y - _ARROW} H{x + 3.5:g} L{x:g} {y} Z"/>'
+
+
+def _text(kind: str, x: float, y: int, text: str) -> str:
+    return f'<text class="{kind}" x="{x:g}" y="{y}">{_escaped(text)}</text>'
+
+
+def _escaped(text: str) -> str:
+    return escape(_printable(text), quote=False)

@@ -56,11 +56,11 @@ def _header(line: bytes) -> tuple[int, int] | None:
 
 
 def _is_text(start: bytes, *, width: int) -> bool:
-    """Does a line of a word and `width` numbers follow the header, or at least something a person could read?"""
+    """Does a word with `width` numbers follow the header, or at least something a person could read?"""
     line, newline, _ = start.partition(b"\n")
-    numbers = line.rstrip().split(b" ")[-width:] if newline else line.split(b" ")[1:-1]
+    whole = newline or len(start) < _HEAD_BYTES
     try:
-        for number in numbers:
+        for number in line.rstrip().split(b" ")[-width:] if whole else line.split(b" ")[1:-1]:
             float(number)
     except ValueError:  # a faulty text, whose error must name the line, or binary vectors
         return len(start.translate(None, _CONTROLS)) == len(start) and _is_utf8(start)

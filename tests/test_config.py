@@ -1,0 +1,238 @@
+"""Settings: what they parse to, what they refuse, and the numbers of the paper."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from biatt.config import (
+    COLUMNS,
+    PAPER_HIDDEN,
+    PRESETS,
+    Config,
+    ModelConfig,
+    TrainingConfig,
+    describe,
+    hidden_size,
+    preset,
+    with_settings,
+)
+from biatt.errors import ConfigError
+
+PAPER = Path(__file__).parents[2] / "shared" / "paper.tex"
+# Section 4.2 of the paper.
+SELECTED_SIZES = """368 (English), 114 (Chinese), 128 (Arabic), 160 (Bulgarian), 224 (Czech), 176 (Danish),
+    220 (Dutch), 200 (German), 128 (Japanese), 168 (Portuguese), 128 (Slovene), 144 (Spanish), 176 (Swedish),
+    128 (Turkish)"""
+
+
+def sizes_in(text: str) -> dict[str, int]:
+    return {name.lower(): int(size) for size, name in re.findall(r"(\d+) \((\w+)\)", text)}
+
+
+def parsed(*settings: str) -> Config:
+    return with_settings(Config(), settings)
+
+
+@st.composite
+def configs(draw: st.DrawFn) -> Config:
+    single = draw(st.booleans())
+    model = ModelConfig(
+        hidden=draw(st.integers(1, 999)),
+        embedding=draw(st.integers(0, 999)),
+        columns=tuple(draw(st.lists(st.sampled_from(COLUMNS), min_size=1, unique=True))),
+        directions="both" if single else draw(st.sampled_from(["both", "left-to-right", "right-to-left"])),
+        feedback=False if single else draw(st.booleans()),
+        attention="single" if single else "agreement",
+        reset=draw(st.sampled_from(["before", "after"])),
+        shared_memory_projection=draw(st.booleans()),
+        min_count=draw(st.integers(1, 9)),
+    )
+    training = TrainingConfig(
+        rate=draw(st.floats(1e-9, 1)),
+        beta1=draw(st.floats(0, 1, exclude_max=True)),
+        beta2=draw(st.floats(0, 1, exclude_max=True)),
+        clip=draw(st.floats(1e-6, 1e6)),
+        batch_words=draw(st.integers(1, 10_000)),
+        deviation=draw(st.floats(0, 10)),
+        first_state=draw(st.floats(-10, 10)),
+    )
+    return Config(model, training)
+
+
+def as_settings(config: Config) -> list[str]:
+    """Every field written as a user would."""
+    shown = {tuple: ",".join, bool: str}
+    return [
+        f"{item.name}={shown.get(type(value), str)(value)}"
+        for part in (config.model, config.training)
+        for item in fields(part)
+        for value in [getattr(part, item.name)]
+    ]
+
+
+def test_hidden_sizes_are_those_of_the_paper() -> None:
+    assert sizes_in(SELECTED_SIZES) == PAPER_HIDDEN
+    assert len(PAPER_HIDDEN) == 14
+
+
+@pytest.mark.skipif(not PAPER.exists(), reason="the paper's source is not beside the clone")
+def test_hidden_sizes_are_those_of_the_papers_source() -> None:
+    text = PAPER.read_text(encoding="utf-8")
+    listed = text.split("selected hidden layer sizes for these languages are:")[1].split("\n\n")[0]
+    assert sizes_in(listed) == PAPER_HIDDEN
+
+
+@pytest.mark.parametrize(("text", "size"), [("danish", 176), ("English", 368), ("64", 64)])
+def test_hidden_size_is_a_number_or_a_language(text: str, size: int) -> None:
+    assert hidden_size(text) == size
+
+
+def test_hidden_size_of_an_unknown_language_names_the_known_ones() -> None:
+    with pytest.raises(ConfigError, match=r"'Klingon' is neither .*danish.*turkish"):
+        hidden_size("Klingon")
+
+
+def test_paper_preset_is_the_papers_model_and_the_authors_adam() -> None:
+    config = preset("paper")
+    assert config == Config() == PRESETS["paper"]
+    assert (config.model.directions, config.model.feedback, config.model.attention) == (
+        "both",
+        True,
+        "agreement",
+    )
+    assert (config.model.reset, config.model.shared_memory_projection) == ("before", True)
+    assert config.model.min_count == 2  # singletons become unknown
+    assert (config.training.beta1, config.training.beta2, config.training.epsilon) == (0.9, 0.99, 1e-8)
+    assert config.training.deviation**2 == pytest.approx(1e-2)  # N(0, 10⁻²) is a variance
+    assert config.training.rate_step == 0.0002
+
+
+def test_unknown_preset_names_the_presets() -> None:
+    with pytest.raises(ConfigError, match="no preset 'papre'; the presets are paper"):
+        preset("papre")
+
+
+def test_settings_reach_the_part_they_belong_to() -> None:
+    config = parsed(
+        "hidden=32", "rate=0.001", "columns=form, xpos", "feedback=off", "directions=left-to-right"
+    )
+    assert config.model == ModelConfig(
+        hidden=32, columns=("form", "xpos"), feedback=False, directions="left-to-right"
+    )
+    assert config.training == TrainingConfig(rate=0.001)
+
+
+def test_later_settings_win_and_hyphens_and_spaces_do_not_matter() -> None:
+    assert parsed("batch-words = 7", "batch_words=9").training.batch_words == 9
+
+
+def test_settings_that_need_each_other_come_in_any_order() -> None:
+    assert parsed("attention=single", "feedback=no") == parsed("feedback=no", "attention=single")
+
+
+def test_settings_leave_the_given_configuration_as_it_was() -> None:
+    config = Config()
+    with_settings(config, ["hidden=3"])
+    assert config == Config()
+
+
+@pytest.mark.parametrize("word", ["true", "On", "YES", "1"])
+def test_words_for_true(word: str) -> None:
+    assert with_settings(Config(ModelConfig(feedback=False)), [f"feedback={word}"]).model.feedback is True
+
+
+@pytest.mark.parametrize("word", ["false", "Off", "NO", "0"])
+def test_words_for_false(word: str) -> None:
+    assert parsed(f"feedback={word}").model.feedback is False
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (["hidden"], "'hidden' is not of the form key=value"),
+        (["hiden=3"], "no setting 'hiden'; the settings are .*hidden"),
+        (["hidden=many"], "hidden takes a number, not 'many'"),
+        (["hidden=2.5"], "hidden takes a number, not '2.5'"),
+        (["rate=fast"], "rate takes a number, not 'fast'"),
+        (["feedback=maybe"], "feedback is true or false, not 'maybe'"),
+        (["directions=up"], "directions is one of both, left-to-right, right-to-left, not 'up'"),
+        (["attention=double"], "attention is one of agreement, single, not 'double'"),
+        (["reset=never"], "reset is one of before, after, not 'never'"),
+        (["columns="], "columns must name at least one column"),
+        (["columns=form,shape"], "columns has no shape; it knows form, lemma, upos, xpos, feats"),
+        (["attention=single"], "set feedback=false"),
+        (["attention=single", "feedback=false", "directions=left-to-right"], "needs directions=both"),
+        (["hidden=0"], "hidden must be at least 1"),
+        (["embedding=-1"], "embedding must be 0 or more"),
+        (["min_count=0"], "min_count must be at least 1"),
+        (["rate=0"], "rate must be above 0"),
+        (["rate=nan"], "rate must be finite"),
+        (["clip=inf"], "clip must be finite"),
+        (["rate_step=0"], "rate_step must be above 0"),
+        (["beta1=1"], r"beta1 must be in \[0, 1\)"),
+        (["beta2=-0.1"], r"beta2 must be in \[0, 1\)"),
+        (["epsilon=0"], "epsilon must be above 0"),
+        (["clip=0"], "clip must be above 0"),
+        (["batch_words=0"], "batch_words must be at least 1"),
+        (["epochs=0"], "epochs must be at least 1"),
+        (["deviation=-1"], "deviation must be 0 or more"),
+        (["first_state=nan"], "first_state must be finite"),
+    ],
+)
+def test_bad_settings_are_one_sentence_with_the_name(settings: list[str], message: str) -> None:
+    with pytest.raises(ConfigError, match=message) as caught:
+        parsed(*settings)
+    assert str(caught.value).endswith(".")
+
+
+@pytest.mark.parametrize("field", ["directions", "attention", "reset"])
+def test_choices_are_checked_without_the_settings_parser_too(field: str) -> None:
+    data = Config().to_json()
+    data["model"][field] = "sideways"
+    with pytest.raises(ConfigError, match=f"{field} is one of .*, not 'sideways'"):
+        Config.from_json(data)
+
+
+@given(configs())
+def test_json_round_trip(config: Config) -> None:
+    assert Config.from_json(json.loads(json.dumps(config.to_json()))) == config
+
+
+def test_json_without_a_field_takes_its_default() -> None:
+    data = Config().to_json()
+    del data["model"]["reset"]
+    assert Config.from_json(data) == Config()
+
+
+@given(configs())
+def test_every_field_can_be_set_by_text(config: Config) -> None:
+    assert parsed(*as_settings(config)) == config
+
+
+def test_description_has_every_field_with_help_and_a_default_that_parses() -> None:
+    described = describe()
+    names = [item.name for part in (ModelConfig, TrainingConfig) for item in fields(part)]
+    assert [name for name, _, _ in described] == names
+    assert all(len(help) > 10 for _, _, help in described)
+    assert parsed(*[f"{name}={default}" for name, default, _ in described]) == Config()
+
+
+@pytest.mark.parametrize(("embedding", "width"), [(0, 40), (300, 300)])
+def test_width_is_the_hidden_size_unless_given(embedding: int, width: int) -> None:
+    assert ModelConfig(hidden=40, embedding=embedding).width == width
+
+
+def test_numbers_are_finite() -> None:
+    values: list[Any] = [getattr(TrainingConfig(), item.name) for item in fields(TrainingConfig)]
+    assert all(math.isfinite(value) for value in values)
+    with pytest.raises(ConfigError):
+        replace(TrainingConfig(), rate=-1.0)
