@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from biatt.batches import Batch, by_length, collate, shuffled
+from biatt.batches import Batch, by_length, collate, shuffled, word_positions
 from biatt.vocabulary import Encoded
 
 lengths_lists = st.lists(st.integers(1, 60), max_size=80)
@@ -113,3 +113,12 @@ def test_shuffled_batches_waste_little_and_are_not_in_order_of_length() -> None:
     assert padded < 1.15 * sum(lengths)
     means = [np.mean([lengths[i] for i in batch]) for batch in batches]
     assert abs(np.corrcoef(means, np.arange(len(means)))[0, 1]) < 0.2
+
+
+@given(st.lists(st.integers(1, 7), min_size=1, max_size=6))
+def test_word_positions_are_all_but_the_roots(lengths: list[int]) -> None:
+    expected, position = [], 0
+    for n in lengths:
+        expected += range(position + 1, position + 1 + n)
+        position += n + 1
+    assert word_positions(np.array(lengths, np.int32)).tolist() == expected

@@ -232,6 +232,7 @@ CELL = st.text(
     min_size=1,
     max_size=6,
 )
+LAST_CELL = CELL.filter(lambda cell: cell != "\r")  # which would be a line end after an empty column
 BLANK = st.sampled_from(["", " ", "\r", "  \r"])
 
 
@@ -248,10 +249,12 @@ def files(draw: st.DrawFn) -> str:
             if i:
                 head = draw(st.integers(0, n).filter(lambda h, i=i: h != i) | st.just("_"))
                 lines.append(
-                    "\t".join([str(i), *(draw(CELL) for _ in range(5)), str(head), *"de", draw(CELL)])
+                    "\t".join([str(i), *(draw(CELL) for _ in range(5)), str(head), *"de", draw(LAST_CELL)])
                 )
             nodes = draw(st.integers(0, 3)) if draw(st.integers(0, 4)) == 0 else 0
-            lines += ["\t".join([f"{i}.{j}", *(draw(CELL) for _ in range(9))]) for j in range(1, nodes + 1)]
+            lines += [
+                "\t".join([f"{i}.{j}", *(draw(LAST_CELL) for _ in range(9))]) for j in range(1, nodes + 1)
+            ]
             if covered <= i < n and draw(st.integers(0, 3)) == 0:
                 covered = draw(st.integers(i + 1, n))
                 lines.append(f"{i + 1}-{covered}" + "\t_" * 9)
@@ -592,8 +595,8 @@ def test_reading_keeps_pace_with_a_plain_split() -> None:
             times.append(time.process_time() - start)
         return min(times)
 
-    # Every third sentence has multiword tokens, which take the slow check; measured: 5 to 6 times.
-    assert seconds(lambda: sum(1 for _ in read(io.BytesIO(data)))) < 15 * seconds(plain)
+    # Every third sentence has multiword tokens, which take the slow check; measured: 4 times the plain split.
+    assert seconds(lambda: sum(1 for _ in read(io.BytesIO(data)))) < 10 * seconds(plain)
 
 
 # Making and changing

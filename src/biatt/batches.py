@@ -37,6 +37,13 @@ def collate(sentences: Sequence[Encoded]) -> Batch:
     )
 
 
+def word_positions(words: Indices) -> NDArray[np.int64]:
+    """The positions of all words of a batch, i.e. of everything but the ROOTs."""
+    is_word = np.ones(int((words + 1).sum()), bool)
+    is_word[np.cumsum(words + 1) - (words + 1)] = False
+    return np.flatnonzero(is_word)
+
+
 def by_length(lengths: Sequence[int], *, batch_words: int) -> list[list[int]]:
     """Indices of the sentences, sorted by length and cut into batches of about `batch_words` words.
 

@@ -83,7 +83,10 @@ def embed(table: Floats, rows: NDArray[np.int32], offsets: NDArray[np.int32], ou
 
 @compiled_fast
 def add_product(a: Floats, w: Floats, c: Floats, rows: int) -> None:
-    """c[:rows] += a[:rows] @ w for a handful of rows: four rows and four inputs share each pass over w."""
+    """c[:rows] += a[:rows] @ w for a handful of rows: four rows and four inputs share each pass over w.
+
+    Columns of a and c past the size of w are left alone.
+    """
     inputs, outputs = w.shape
     whole = inputs - inputs % 4
     i = 0
@@ -111,7 +114,7 @@ def add_product(a: Floats, w: Floats, c: Floats, rows: int) -> None:
                 c3[j] += a3[k] * row[j]
         i += 4
     while i < rows:
-        add_weighted_rows(a[i], w, 0, c[i])
+        add_weighted_rows(a[i][:inputs], w, 0, c[i])
         i += 1
 
 
@@ -241,10 +244,10 @@ def attend_backward(
         e, d_e = memory[start + j], d_memory[start + j]
         for k in range(len(f)):
             s = ONE / (ONE + e[k] * f[k])
-            left = weight * s
-            inner = left * (ONE - s)
-            d_v[k] -= np.float32(2) * left
-            d_y[k] += inner
+            inner = weight * s * (ONE - s)
+            # The weights add up to 0, so a constant may be taken off their factors: less is lost in rounding.
+            d_v[k] += weight * (ONE - np.float32(2) * s)
+            d_y[k] += inner - weight * np.float32(0.25)
             d_e[k] += inner
     for k in range(len(f)):
         d_y[k] *= np.float32(4) * v[k]
@@ -346,7 +349,7 @@ def gru_step_backward(
         p = row_at(starts[i], lengths[i], step, backwards)
         update_backward(d[i], r[p], z[p], c[p], previous[p], inner[p], after, d_inputs[p], d_inner[p])
         d_gates[i, :h] = d_inner[p]  # borrowed as the product's contiguous input
-    add_product_left(d_gates, U_candidate_T, d_reset, running)
+    add_product(d_gates, U_candidate_T, d_reset, running)
     for i in range(running):
         p = row_at(starts[i], lengths[i], step, backwards)
         if after:
@@ -359,26 +362,129 @@ def gru_step_backward(
 
 
 @compiled
-def add_product_left(a: Floats, w: Floats, c: Floats, rows: int) -> None:
-    """c[:rows] += a[:rows, :inputs of w] @ w."""
-    add_product(a, w, c, rows)
-
-
-@compiled
 def query_forward(
     inputs: Floats, values: Floats, memory: Floats, U_gates_D: Floats, U_candidate: Floats, first: Floats, v: Floats,
-    starts: Indices, lengths: Indices, feedback: bool, backwards: bool, after: bool,
+    starts: Indices, lengths: Indices, memory_starts: Indices, backwards: bool, after: bool,
     states: Floats, previous: Floats, r: Floats, z: Floats, c: Floats, inner: Floats,
     f: Floats, log_a: Floats, soft: Floats,
 ) -> None:  # fmt: skip
-    """A query component: GRU, attention, soft headword, step by step.
+    """A query component with feedback: GRU, attention, soft headword, step by step.
 
-    Row p of `inputs` is a word; sentence i's memory starts one row earlier for each sentence before it, so at
-    starts[i] + rank, where ROOT is; ranks come from `memory_start`. `U_gates_D` is [U | D]: one product gives
-    this step's query and the next step's gates.
+    `memory` is E = exp(2 C m), `values` is what the soft headword is multiplied by: the first 3h columns of its
+    sum are fed to the next step. `U_gates_D` is [U | D]: one product gives this step's D q and the next step's
+    gates. Fed parts are added to `inputs` in place.
     """
     h, running = len(first), len(starts)
     state, reset_state = np.empty((running, h), np.float32), np.empty((running, h), np.float32)
-    products, product = np.empty((running, 3 * h), np.float32), np.empty((running, h), np.float32)
+    products, product = np.zeros((running, 3 * h), np.float32), np.empty((running, h), np.float32)
     a = np.empty(lengths[0] + 1, np.float32)
     state[:] = first
+    add_product(state, U_gates_D, products, running)
+    for step in range(lengths[0]):
+        while lengths[running - 1] <= step:
+            running -= 1
+        product[:running] = ZERO
+        gru_step(
+            inputs, soft, True, U_candidate, starts, lengths, step, running, backwards, after,
+            state, reset_state, products, product, states, previous, r, z, c, inner,
+        )  # fmt: skip
+        products[:running] = ZERO
+        add_product(state, U_gates_D, products, running)
+        for i in range(running):
+            p, words = row_at(starts[i], lengths[i], step, backwards), lengths[i] + 1
+            exp_doubled(products[i, 2 * h :], f[p])
+            attend(memory, memory_starts[i], f[p], v, log_a[p, :words], a[:words])
+            soft[p] = ZERO
+            add_weighted_rows(a[:words], values, memory_starts[i], soft[p])
+
+
+@compiled
+def query_backward(
+    d_states: Floats, d_log_a: Floats, d_soft: Floats,
+    values: Floats, memory: Floats, U_gates_T: Floats, U_candidate_T: Floats, D_T: Floats, v: Floats,
+    starts: Indices, lengths: Indices, memory_starts: Indices, backwards: bool, after: bool,
+    previous: Floats, r: Floats, z: Floats, c: Floats, inner: Floats, f: Floats, log_a: Floats,
+    d_inputs: Floats, d_inner: Floats, d_first: Floats, d_y: Floats, d_memory: Floats, d_v: Floats,
+) -> None:  # fmt: skip
+    """Gradients of inputs, first state, D q, C m (raw: without its factor 4v) and v.
+
+    The part of `d_soft` that was fed to the next step is filled in, so that the caller can go on to `values`.
+    """
+    h, running = d_states.shape[1], 0
+    d, d_reset, d_gates, queries = (
+        np.zeros((len(starts), h), np.float32),
+        np.empty((len(starts), h), np.float32),
+        np.empty((len(starts), 2 * h), np.float32),
+        np.empty((len(starts), h), np.float32),
+    )
+    ds = np.empty(lengths[0] + 1, np.float32)
+    for step in range(lengths[0] - 1, -1, -1):
+        while running < len(starts) and lengths[running] > step:
+            running += 1
+        for i in range(running):
+            p, words = row_at(starts[i], lengths[i], step, backwards), lengths[i] + 1
+            if step + 1 < lengths[i]:
+                d_soft[p, : 3 * h] = d_inputs[row_at(starts[i], lengths[i], step + 1, backwards)]
+            attend_backward(
+                memory, memory_starts[i], f[p], v, log_a[p, :words], d_log_a[p, :words],
+                values, d_soft[p], ds[:words], d_memory, d_v, d_y[p],
+            )  # fmt: skip
+            queries[i] = d_y[p]
+            for k in range(h):
+                d[i, k] += d_states[p, k]
+        add_product(queries, D_T, d, running)
+        gru_step_backward(
+            d, d_reset, d_gates, U_gates_T, U_candidate_T, starts, lengths, step, running, backwards, after,
+            previous, r, z, c, inner, d_inputs, d_inner,
+        )  # fmt: skip
+    for i in range(len(starts)):
+        d_first += d[i]
+
+
+@compiled
+def attend_all(
+    queries: Floats, values: Floats, memory: Floats, v: Floats,
+    starts: Indices, lengths: Indices, memory_starts: Indices, f: Floats, log_a: Floats, soft: Floats,
+) -> None:  # fmt: skip
+    """The attention of all words at once, where no step waits for it; `queries` is D q."""
+    a = np.empty(lengths[0] + 1, np.float32)
+    exp_doubled(queries, f)
+    for i in range(len(starts)):
+        words = lengths[i] + 1
+        for p in range(starts[i], starts[i] + lengths[i]):
+            attend(memory, memory_starts[i], f[p], v, log_a[p, :words], a[:words])
+            soft[p] = ZERO
+            add_weighted_rows(a[:words], values, memory_starts[i], soft[p])
+
+
+@compiled
+def attend_all_backward(
+    d_log_a: Floats, d_soft: Floats, values: Floats, memory: Floats, v: Floats,
+    starts: Indices, lengths: Indices, memory_starts: Indices, f: Floats, log_a: Floats,
+    d_y: Floats, d_memory: Floats, d_v: Floats,
+) -> None:  # fmt: skip
+    """Gradients of D q, C m (raw: without its factor 4v) and v."""
+    ds = np.empty(lengths[0] + 1, np.float32)
+    for i in range(len(starts)):
+        words = lengths[i] + 1
+        for p in range(starts[i], starts[i] + lengths[i]):
+            attend_backward(
+                memory, memory_starts[i], f[p], v, log_a[p, :words], d_log_a[p, :words],
+                values, d_soft[p], ds[:words], d_memory, d_v, d_y[p],
+            )  # fmt: skip
+
+
+@compiled_fast
+def values_backward(
+    log_a: Floats, d_soft: Floats, starts: Indices, lengths: Indices, memory_starts: Indices, d_values: Floats
+) -> None:
+    """The gradient of `values`: each position collects a · d_soft from all words of its sentence."""
+    column = np.empty(lengths[0], np.float32)
+    for i in range(len(starts)):
+        words = lengths[i]
+        for j in range(words + 1):
+            for t in range(words):
+                column[t] = exp(log_a[starts[i] + t, j])
+            total = d_values[memory_starts[i] + j]
+            total[:] = ZERO
+            add_weighted_rows(column[:words], d_soft, starts[i], total)

@@ -13,6 +13,7 @@ the same number, and mW is one large product outside the recurrence.
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import NamedTuple
 
 import numpy as np
@@ -20,11 +21,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from biatt.batches import Batch
+from biatt.batches import Batch, word_positions
 from biatt.config import ModelConfig, Reset
 from biatt.decode import Scores
+from biatt.vocabulary import Indices
 
 SLOPE = 0.1  # of the leaky rectified linear function's negative part (section 2.1)
+STATE_LIMIT = 1e4
+DIRECTIONS = {"both": "lr", "left-to-right": "l", "right-to-left": "r"}
 
 
 class Output(NamedTuple):
@@ -32,21 +36,21 @@ class Output(NamedTuple):
     relations: Tensor  # (N, R): log y
 
 
-class Layout:
-    """Where the flat positions of a batch go in a padded grid, read from the left and from the right."""
+class Grid:
+    """Where the flat rows of sentences go in a padded grid, read from the left and from the right."""
 
-    def __init__(self, lengths: np.ndarray, device: torch.device) -> None:
+    def __init__(self, lengths: Indices, device: torch.device) -> None:
         size, longest = len(lengths), int(lengths.max())
         step = np.arange(longest)
         starts = (np.cumsum(lengths) - lengths)[:, None]  # (B, 1)
         inside = step < lengths[:, None]  # (B, longest)
-        grid = np.arange(size * longest).reshape(size, longest)
+        cells = np.arange(size * longest).reshape(size, longest)
         self.inside = torch.from_numpy(inside).to(device)
         self.to_grid, self.to_flat = {}, {}
         for direction, offset in (("l", step), ("r", lengths[:, None] - 1 - step)):
-            index = np.where(inside, starts + offset, 0)  # (B, longest): the position read at each step
+            index = np.where(inside, starts + offset, 0)  # (B, longest): the row read at each step
             flat = np.empty(int(lengths.sum()), np.int64)
-            flat[index[inside]] = grid[inside]
+            flat[index[inside]] = cells[inside]
             self.to_grid[direction] = torch.from_numpy(index).to(device)
             self.to_flat[direction] = torch.from_numpy(flat).to(device)
 
@@ -72,9 +76,9 @@ class GRU(nn.Module):
 
 
 def gru_step(state: Tensor, inputs: Tensor, U: Tensor, *, reset: Reset) -> Tensor:
-    """h = z ⊙ h₋₁ + (1 − z) ⊙ h̃ with an LReL candidate (section 2.2); `inputs` holds Wx + b of the three parts."""
+    """h = z ⊙ h₋₁ + (1 − z) ⊙ h̃ with an LReL candidate (section 2.2); `inputs` is Wx + b of the three parts."""
     h = state.shape[-1]
-    gates, candidate = inputs.split([2 * h, h], -1)
+    gates, candidate = inputs[..., : 2 * h], inputs[..., 2 * h :]
     if reset == "before":  # Cho et al. 2014, the paper's
         r, z = torch.sigmoid(gates + state @ U[..., : 2 * h]).chunk(2, -1)
         candidate = candidate + (r * state) @ U[..., 2 * h :]
@@ -82,76 +86,95 @@ def gru_step(state: Tensor, inputs: Tensor, U: Tensor, *, reset: Reset) -> Tenso
         products = state @ U
         r, z = torch.sigmoid(gates + products[..., : 2 * h]).chunk(2, -1)
         candidate = candidate + r * products[..., 2 * h :]
-    return z * state + (1 - z) * F.leaky_relu(candidate, SLOPE)
+    # LReL states are unbounded; the limit is far above any trained state and only keeps numbers finite.
+    candidate = F.leaky_relu(candidate, SLOPE).clamp(-STATE_LIMIT, STATE_LIMIT)
+    return z * state + (1 - z) * candidate
 
 
 def recurrence(
-    inputs: Tensor, U: Tensor, first: Tensor, words: Layout, directions: str, *, reset: Reset
+    inputs: Tensor, U: Tensor, first: Tensor, lengths: Indices, directions: str, *, reset: Reset
 ) -> Tensor:
     """(d, flat, 3h) → (d, flat, h): a GRU over every sentence in each direction's order."""
-    grid = words.pad(inputs, directions)  # (d, B, steps, 3h)
+    sentences = Grid(lengths, inputs.device)
+    grid = sentences.pad(inputs, directions)  # (d, B, steps, 3h)
     state = first[:, None].expand(-1, grid.shape[1], -1)  # (d, B, h)
     states = []
     for step in range(grid.shape[2]):
         state = gru_step(state, grid[:, :, step], U, reset=reset)
         states.append(state)
-    return words.unpad(torch.stack(states, 2), directions)
+    return sentences.unpad(torch.stack(states, 2), directions)
 
 
-def attend(projected: Tensor, query: Tensor, v: Tensor, inside: Tensor) -> Tensor:
-    """log a of equations 1 and 2: s = vᵀ tanh(C m + D q), normalised over the positions of the sentence.
+def attend(
+    projected: Tensor, query: Tensor, v: Tensor, values: Tensor, inside: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Equations 1 and 2 for one word of each sentence: log a, and the soft headword's Σⱼ aⱼ valuesⱼ.
 
-    projected (d, B, T, h) is C m; query (d, B, h) is D q; v (d, h); the result is (d, B, T).
+    s = vᵀ tanh(C m + D q), normalised over the positions of the sentence. projected (d, B, T, h) is C m; query
+    (d, B, h) is D q; v (d, h); values (d, B, T, …). The results are (d, B, T) and (d, B, …).
     """
     s = torch.tanh(projected + query[:, :, None]) @ v[:, None, :, None]
-    return torch.log_softmax(s[..., 0].masked_fill(~inside, -torch.inf), -1)
+    log_a = torch.log_softmax(s[..., 0].masked_fill(~inside, -torch.inf), -1)
+    return log_a, (log_a.exp()[:, :, None] @ values)[:, :, 0]
+
+
+def attention(
+    queries: Tensor, values: Tensor, projected: Tensor, v: Tensor, words: Indices
+) -> tuple[Tensor, Tensor]:
+    """The attention of queries that do not wait for it: log a (d, N, T) and soft headwords (d, N, …).
+
+    queries (d, N, h) is D q; values (d, M, …); projected (1 or d, M, h) is C m.
+    """
+    rows, positions, order = Grid(words, queries.device), Grid(words + 1, queries.device), "l" * len(queries)
+    grid, values = rows.pad(queries, order), positions.pad(values, order)
+    projected = positions.pad(projected, "l" * len(projected))
+    steps = [attend(projected, grid[:, :, t], v, values, positions.inside) for t in range(grid.shape[2])]
+    log_a, soft = (torch.stack(part, 2) for part in zip(*steps, strict=True))
+    return rows.unpad(log_a, order), rows.unpad(soft, order)
 
 
 def query_recurrence(
     inputs: Tensor,  # (d, N, 3h): x W + b
-    fed: Tensor | None,  # (d, M, 3h): m W, what a soft headword feeds to the next step; None without feedback
+    values: Tensor,  # (d, M, 3h + …): what multiplies the soft headword; the first 3h go into the next step
     projected: Tensor,  # (1 or d, M, h): C m
     U: Tensor,
     first: Tensor,
     D: Tensor,  # (d, h, h)
     v: Tensor,  # (d, h)
-    words: Layout,
-    positions: Layout,
+    words: Indices,
     directions: str,
     *,
     reset: Reset,
-) -> tuple[Tensor, Tensor]:
-    """The query components (section 2.2): q (d, N, h) and log a (d, N, T).
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The query components with feedback (section 2.2): q (d, N, h), log a (d, N, T), soft headwords (d, N, …).
 
     The soft headword of step t − 1 (t + 1 from the right) enters step t; at the first step it is zero.
     """
-    grid = words.pad(inputs, directions)  # (d, B, T − 1, 3h)
+    rows, positions = Grid(words, inputs.device), Grid(words + 1, inputs.device)
+    grid = rows.pad(inputs, directions)  # (d, B, T − 1, 3h)
     # Memory is looked up, not read in order, so both directions see it from left to right.
-    memory = positions.pad(projected, "l" * len(projected))  # (1 or d, B, T, h)
-    fed = None if fed is None else positions.pad(fed, "l" * len(fed))  # (d, B, T, 3h)
+    projected = positions.pad(projected, "l" * len(projected))  # (1 or d, B, T, h)
+    values = positions.pad(values, "l" * len(values))  # (d, B, T, 3h + …)
     state = first[:, None].expand(-1, grid.shape[1], -1)  # (d, B, h)
-    headword: Tensor | None = None  # m̃ W of the step before: (d, B, 3h)
-    queries, attentions = [], []
-    for step in range(grid.shape[2]):
-        total = grid[:, :, step] if headword is None else grid[:, :, step] + headword
-        state = gru_step(state, total, U, reset=reset)
-        log_a = attend(memory, state @ D, v, positions.inside)
-        if fed is not None:
-            headword = (log_a.exp()[:, :, None] @ fed)[:, :, 0]
-        queries.append(state)
-        attentions.append(log_a)
-    return words.unpad(torch.stack(queries, 2), directions), words.unpad(
-        torch.stack(attentions, 2), directions
-    )
+    fed = torch.zeros_like(grid[:, :, 0])  # (d, B, 3h)
+    steps = []
+    for t in range(grid.shape[2]):
+        state = gru_step(state, grid[:, :, t] + fed, U, reset=reset)
+        log_a, soft = attend(projected, state @ D, v, values, positions.inside)
+        fed = soft[..., : fed.shape[-1]]
+        steps.append((state, log_a, soft))
+    q, a, m = (rows.unpad(torch.stack(part, 2), directions) for part in zip(*steps, strict=True))
+    return q, a, m
 
 
 class BiAtt(nn.Module):
     """Bi-directional attention with agreement."""
 
-    def __init__(self, config: ModelConfig, *, rows: int, relations: int) -> None:
+    def __init__(self, config: ModelConfig, *, rows: int, relations: int, fused: bool = False) -> None:
         super().__init__()
         self.config = config
-        self.directions = {"both": "lr", "left-to-right": "l", "right-to-left": "r"}[config.directions]
+        self.directions = DIRECTIONS[config.directions]
+        self.operations = import_module("biatt.fused" if fused else __name__)  # the same three functions
         single = config.attention == "single"
         h, d = config.hidden, len(self.directions)
         attentions = 1 if single else d
@@ -160,9 +183,7 @@ class BiAtt(nn.Module):
         self.P_bias = nn.Parameter(torch.empty(h))
         self.memory = GRU(2, h, h)
         self.query = GRU(d, h, h)
-        self.F = (
-            nn.Parameter(torch.empty(d, 2 * h, 3 * h)) if config.feedback else None
-        )  # feedback: W's rows for m̃
+        self.F = nn.Parameter(torch.empty(d, 2 * h, 3 * h)) if config.feedback else None  # W's rows for m̃
         self.C = nn.Parameter(torch.empty(1 if config.shared_memory_projection else attentions, 2 * h, h))
         self.D = nn.Parameter(torch.empty(attentions, d * h if single else h, h))
         self.v = nn.Parameter(torch.empty(attentions, h))
@@ -179,12 +200,11 @@ class BiAtt(nn.Module):
             elif name.endswith("first"):
                 parameter.fill_(first_state)
             else:
-                parameter.normal_(0.0, deviation, generator=generator)
+                values = torch.empty(parameter.shape).normal_(0.0, deviation, generator=generator)
+                parameter.copy_(values)  # drawn on the CPU, so that a seed means the same everywhere
 
     def forward(self, batch: Batch) -> Output:
-        device, reset = self.P.device, self.config.reset
-        words, positions = Layout(batch.words, device), Layout(batch.words + 1, device)
-        is_word = torch.from_numpy(word_positions(batch.words)).to(device)
+        device, reset, run = self.P.device, self.config.reset, self.operations
 
         # Token embeddings (2.1): x = LReL[P (E e + …)]
         rows, offsets = torch.from_numpy(batch.rows).to(device), torch.from_numpy(batch.offsets).to(device)
@@ -192,47 +212,28 @@ class BiAtt(nn.Module):
 
         # Memory component: m = [hˡ; hʳ]
         inputs = x @ self.memory.W + self.memory.bias[:, None]  # (2, M, 3h)
-        states = recurrence(inputs, self.memory.U, self.memory.first, positions, "lr", reset=reset)
+        states = run.recurrence(inputs, self.memory.U, self.memory.first, batch.words + 1, "lr", reset=reset)
         m = torch.cat([states[0], states[1]], -1)  # (M, 2h)
 
-        # Query components: q and a, equations 1 and 2
+        # Query components: q and a, equations 1 and 2, and the soft headwords m̃, multiplied by F and U
+        is_word = torch.from_numpy(word_positions(batch.words)).to(device)
         inputs = x[is_word] @ self.query.W + self.query.bias[:, None]  # (d, N, 3h)
-        if self.config.attention == "single":
-            q = recurrence(inputs, self.query.U, self.query.first, words, self.directions, reset=reset)
-            attention = self.attend_once(q, m @ self.C, words, positions)
-        else:
-            q, attention = query_recurrence(
-                inputs,
-                None if self.F is None else m @ self.F,
-                m @ self.C,
-                self.query.U,
-                self.query.first,
-                self.D,
-                self.v,
-                words,
-                positions,
-                self.directions,
-                reset=reset,
+        projected = m @ self.C  # (1 or d, M, h)
+        recurrent = self.query.U, self.query.first
+        if self.F is not None:
+            values = m @ torch.cat([self.F, self.U], -1)  # (d, M, 3h + R)
+            q, log_a, soft = run.query_recurrence(
+                inputs, values, projected, *recurrent, self.D, self.v, batch.words, self.directions, reset=reset
             )
+        else:
+            q = run.recurrence(inputs, *recurrent, batch.words, self.directions, reset=reset)
+            seen = torch.cat([*q], -1)[None] if self.config.attention == "single" else q
+            log_a, soft = run.attention(seen @ self.D, m @ self.U, projected, self.v, batch.words)
 
-        # Relations, equation 5: softmax(U [m̃ˡ; m̃ʳ] + W [qˡ; qʳ])
-        soft = self.soft_headwords(attention, m @ self.U, words, positions)  # (N, R)
-        logits = soft + (q @ self.W).sum(0) + self.relation_bias
-        return Output(attention, torch.log_softmax(logits, -1))
-
-    def attend_once(self, q: Tensor, projected: Tensor, words: Layout, positions: Layout) -> Tensor:
-        """The variant under Table 4: one attention that sees both queries. The result is (1, N, T)."""
-        both = words.pad(torch.cat([q[0], q[1]], -1)[None], "l") @ self.D[0]  # (1, B, T − 1, h)
-        memory = positions.pad(projected, "l")  # (1, B, T, h)
-        steps = [attend(memory, both[:, :, step], self.v, positions.inside) for step in range(both.shape[2])]
-        return words.unpad(torch.stack(steps, 2), "l")
-
-    @staticmethod
-    def soft_headwords(attention: Tensor, values: Tensor, words: Layout, positions: Layout) -> Tensor:
-        """Σⱼ aⱼ valuesⱼ, summed over the attentions: (A, N, T), (A, M, R) → (N, R)."""
-        order = "l" * len(attention)
-        soft = words.pad(attention, order).exp() @ positions.pad(values, order)  # (A, B, T − 1, R)
-        return words.unpad(soft.sum(0)[None], "l")[0]
+        # Relations, equation 5: y = softmax(U [m̃ˡ; m̃ʳ] + W [qˡ; qʳ])
+        soft = soft[..., -len(self.relation_bias) :]  # (A, N, R)
+        logits = soft.sum(0) + (q @ self.W).sum(0) + self.relation_bias
+        return Output(log_a, torch.log_softmax(logits, -1))
 
 
 def log_likelihood(output: Output, batch: Batch) -> Tensor:
@@ -242,13 +243,6 @@ def log_likelihood(output: Output, batch: Batch) -> Tensor:
     relations = torch.from_numpy(batch.relations).long().to(device)
     arcs = output.attention.gather(-1, heads.expand(len(output.attention), -1)[..., None]).sum()
     return arcs - F.nll_loss(output.relations, relations, ignore_index=-1, reduction="sum")
-
-
-def word_positions(words: np.ndarray) -> np.ndarray:
-    """Flat positions of all words, i.e. of everything but the ROOTs."""
-    is_word = np.ones(int((words + 1).sum()), bool)
-    is_word[np.cumsum(words + 1) - (words + 1)] = False
-    return np.flatnonzero(is_word)
 
 
 def scores(output: Output, batch: Batch) -> list[Scores]:

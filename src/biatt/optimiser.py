@@ -35,7 +35,8 @@ class Adam:
         norm = torch.linalg.vector_norm(torch.stack([torch.linalg.vector_norm(value) for value in values]))
         torch._foreach_mul_(values, torch.clamp(self.config.clip / (norm + 1e-12), max=1.0))
         dense = [name for name, gradient in gradients.items() if not gradient.is_sparse]
-        self._step_dense(dense, [gradients[name] for name in dense], rate)
+        if dense:  # torch's fused step takes no empty list
+            self._step_dense(dense, [gradients[name] for name in dense], rate)
         for name, gradient in gradients.items():
             if gradient.is_sparse:
                 self._step_rows(name, gradient.indices()[0], gradient.values(), rate)
@@ -43,9 +44,8 @@ class Adam:
             parameter.grad = None
 
     def _step_dense(self, names: list[str], gradients: list[Tensor], rate: float) -> None:
-        steps = [
-            self.moments[f"{name}.steps"][:1].view(()) for name in names
-        ]  # one count serves a dense parameter
+        # One count serves a dense parameter.
+        steps = [self.moments[f"{name}.steps"][:1].view(()) for name in names]
         torch._fused_adam_(
             [self.parameters[name] for name in names],
             gradients,

@@ -26,12 +26,14 @@ _PORT = 8  # between two arcs at one word
 _GAP = 22  # between two words
 _MARGIN = 20
 _ARROW = 7  # length of its head
+_RISE = 6  # of a label above its line: the descender of a p or j
 
 _STYLE = f"""\
 text {{ font-family: "Helvetica Neue", Helvetica, Arial, "Noto Sans", sans-serif; text-anchor: middle }}
 .word {{ font-size: {_WORD_SIZE}px; fill: #111827 }}
 .tag {{ font-size: {_TAG_SIZE}px; fill: #4b5563; letter-spacing: 0.4px }}
-.label {{ font-size: {_LABEL_SIZE}px; fill: #1d4ed8; stroke: #ffffff; stroke-width: 4px; paint-order: stroke }}
+.label {{ font-size: {_LABEL_SIZE}px; fill: #1d4ed8 }}
+.label {{ stroke: #ffffff; stroke-width: 3px; paint-order: stroke }}
 .arc {{ fill: none; stroke: #4b5563; stroke-width: 1.4px }}
 .arrow {{ fill: #4b5563 }}"""
 
@@ -47,6 +49,7 @@ class _Arc(NamedTuple):
     @property
     def right(self) -> int:
         return max(self)
+
 
 def tree(sentence: Sentence) -> str:
     """The tree as lines of text, one for each word: branches, form, universal tag, relation.
@@ -76,9 +79,8 @@ def tree(sentence: Sentence) -> str:
                 cells[column[stem]] = shapes[first < word, word < last]
         branches.append("".join(cells))
 
-    columns = [sentence.forms, sentence.upos, sentence.deprels]
-    padded = [_padded(values) for values in columns if set(values) != {"_"}]
-    rows = zip(branches, *padded, strict=True)
+    annotation = [values for values in (sentence.upos, sentence.deprels) if set(values) != {"_"}]
+    rows = zip(branches, *map(_padded, [sentence.forms, *annotation]), strict=True)
     return "\n".join(f"{branch} {'  '.join(values)}".rstrip() for branch, *values in rows)
 
 
@@ -116,7 +118,7 @@ def _stem_levels(dependents: dict[int, list[int]], stems: dict[int, tuple[int, i
 
 def _padded(values: list[str]) -> list[str]:
     shown = [_printable(value) for value in values]
-    width = max(map(_cells, shown))
+    width = max(map(_cells, shown), default=0)
     return [value + " " * (width - _cells(value)) for value in shown]
 
 
@@ -160,15 +162,16 @@ def svg(sentence: Sentence) -> str:
             f'H{end - bend:g} Q{end:g} {y} {end:g} {y + _CORNER} V{base - _ARROW}"/>'
         )
         lines.append(_arrow(end, base))
-        labels.append(_text("label", (start + end) / 2, y - 4, relations[arc.dependent - 1]))
+        labels.append(_text("label", (start + end) / 2, y - _RISE, relations[arc.dependent - 1]))
     for word, head in enumerate(heads, 1):
         if not head:
             x, y = centres[word] + ports[word, 0], base - _LEVEL * crown
             lines.append(f'<path class="arc" d="M{x:g} {y} V{base - _ARROW}"/>')
             lines.append(_arrow(x, base))
-            labels.append(_text("label", x, y - 4, relations[word - 1]))
+            labels.append(_text("label", x, y - _RISE, relations[word - 1]))
     words = [_text("word", x, word_y, form) for x, form in zip(centres[1:], sentence.forms, strict=True)]
-    tags = [_text("tag", x, tag_y, tag) for x, tag in zip(centres[1:], sentence.upos, strict=True)]
+    tagged = ((x, tag) for x, tag in zip(centres[1:], sentence.upos, strict=True) if tag != "_")
+    tags = [_text("tag", x, tag_y, tag) for x, tag in tagged]
     size = f'width="{width:g}" height="{height}" viewBox="0 0 {width:g} {height}"'
     return "\n".join(
         [
@@ -197,7 +200,9 @@ def _arc_levels(arcs: list[_Arc]) -> dict[_Arc, int]:
     """The height of each arc, given from short to long: above every shorter one that it overlaps."""
     levels: dict[_Arc, int] = {}
     for arc in arcs:
-        below = (level for other, level in levels.items() if other.left < arc.right and arc.left < other.right)
+        below = (
+            level for other, level in levels.items() if other.left < arc.right and arc.left < other.right
+        )
         levels[arc] = 1 + max(below, default=0)
     return levels
 

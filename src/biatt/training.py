@@ -167,7 +167,9 @@ class Run:
         self.lengths = [item.words for item in self.data]
         self.dev_sentences = dev_sentences
         self.dev = [vocabulary.encode(sentence) for sentence in dev_sentences]
-        self.network = BiAtt(config.model, rows=vocabulary.size, relations=len(vocabulary.relations))
+        self.network = BiAtt(
+            config.model, rows=vocabulary.size, relations=len(vocabulary.relations), fused=device == "cpu"
+        )
         self.network.to(torch_device(device))
         self.initial_forms: dict[int | None, np.ndarray] = {}
         self.about: dict[str, Any] = {}
