@@ -5,7 +5,7 @@ from itertools import pairwise
 from xml.etree import ElementTree
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from biatt.conll import Sentence
@@ -13,6 +13,7 @@ from biatt.errors import FormatError
 from biatt.render import svg, tree
 
 SVG = "{http://www.w3.org/2000/svg}"
+PATIENT = settings(deadline=None)  # a busy machine is no failure
 LINES = "─│╭├╰┬┼┴ "
 
 
@@ -61,11 +62,13 @@ def traced_head(grid: list[str], row: int) -> int:
     return found[0]
 
 
+@PATIENT
 @given(trees())
 def test_every_head_can_be_traced_in_the_drawing(heads: list[int]) -> None:
     assert traced_heads(tree(sentence_of(heads))) == heads
 
 
+@PATIENT
 @given(trees(longest=60))
 def test_heads_of_long_sentences_can_be_traced(heads: list[int]) -> None:
     assert traced_heads(tree(sentence_of(heads))) == heads
@@ -143,6 +146,7 @@ def arc_paths(picture: str) -> list[tuple[float, float, float]]:
     return [(float(start), float(end), float(y)) for start, y, end in found]
 
 
+@PATIENT
 @given(trees())
 def test_the_picture_is_valid_and_has_an_arc_an_arrow_and_a_label_for_each_word(heads: list[int]) -> None:
     picture = svg(sentence_of(heads))
@@ -153,6 +157,7 @@ def test_the_picture_is_valid_and_has_an_arc_an_arrow_and_a_label_for_each_word(
     assert len(arc_paths(picture)) == len(heads) - heads.count(0)
 
 
+@PATIENT
 @given(trees())
 def test_arcs_on_one_level_do_not_overlap(heads: list[int]) -> None:
     levels: dict[float, list[tuple[float, float]]] = {}
@@ -162,6 +167,7 @@ def test_arcs_on_one_level_do_not_overlap(heads: list[int]) -> None:
         assert all(end <= start for (_, end), (start, _) in pairwise(sorted(spans)))
 
 
+@PATIENT
 @given(trees())
 def test_everything_lies_within_the_picture(heads: list[int]) -> None:
     root = ElementTree.fromstring(svg(sentence_of(heads)))
@@ -182,6 +188,7 @@ def test_words_do_not_overlap() -> None:
         assert y - x > 0.5 * 18 * (len(left) + len(right)) / 2
 
 
+@PATIENT
 @given(st.lists(st.text(st.characters(exclude_characters="\t\n"), min_size=1), min_size=1, max_size=4))
 def test_any_form_makes_valid_xml(forms: list[str]) -> None:
     root = ElementTree.fromstring(svg(sentence_of([0, *[1] * (len(forms) - 1)], forms)).encode())

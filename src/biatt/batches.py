@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from biatt.decode import Scores
 from biatt.vocabulary import Encoded, Indices
 
 
@@ -74,3 +75,12 @@ def shuffled(
     ]
     for i in generator.permutation(len(batches)):
         yield batches[i]
+
+
+def split_scores(attention: NDArray[np.float32], relations: NDArray[np.float32], words: Indices) -> list[Scores]:
+    """A network's log a (A, N, T) and log y (N, R), sentence by sentence."""
+    result = []
+    for n, end in zip(words, np.cumsum(words), strict=True):
+        directions = [a[end - n : end, : n + 1] for a in attention]
+        result.append(Scores(directions[0], directions[-1], relations[end - n : end]))
+    return result

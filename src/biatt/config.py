@@ -37,6 +37,7 @@ COLUMNS = ("form", "lemma", "upos", "xpos", "feats")
 
 Directions = Literal["both", "left-to-right", "right-to-left"]
 Attention = Literal["agreement", "single"]
+DIRECTIONS = {"both": "lr", "left-to-right": "l", "right-to-left": "r"}  # the query components, in order
 Reset = Literal["before", "after"]
 
 
@@ -97,6 +98,31 @@ class ModelConfig:
     @property
     def width(self) -> int:
         return self.embedding or self.hidden
+
+    def shapes(self, *, rows: int, relations: int) -> dict[str, tuple[int, ...]]:
+        """Every weight of the network, in the paper's names, input × output."""
+        h, d = self.hidden, len(DIRECTIONS[self.directions])
+        single = self.attention == "single"
+        attentions = 1 if single else d
+        weights: dict[str, tuple[int, ...]] = {
+            "E.weight": (rows, self.width),
+            "P": (self.width, h),
+            "P_bias": (h,),
+        }
+        for gru, directions in (("memory", 2), ("query", d)):  # reset gate, update gate, candidate
+            weights[f"{gru}.W"] = (directions, h, 3 * h)
+            weights[f"{gru}.U"] = (directions, h, 3 * h)
+            weights[f"{gru}.bias"] = (directions, 3 * h)
+            weights[f"{gru}.first"] = (directions, h)
+        if self.feedback:
+            weights["F"] = (d, 2 * h, 3 * h)  # the rows of the query's W that multiply the soft headword
+        weights["C"] = (1 if self.shared_memory_projection else attentions, 2 * h, h)
+        weights["D"] = (attentions, d * h if single else h, h)
+        weights["v"] = (attentions, h)
+        weights["U"] = (attentions, 2 * h, relations)
+        weights["W"] = (d, h, relations)
+        weights["relation_bias"] = (relations,)
+        return weights
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
-from biatt.conll import MISC, Sentence
+from biatt.conll import Sentence
 
 # A kind of word and its words, each with its plural or past tense where that is irregular.
 LEXICON = """
@@ -20,7 +20,7 @@ animal      bird cat dog horse fox owl goose/geese mouse/mice
 thing       book letter door box window apple picture chair boat lamp basket egg cake table
 place       garden kitchen forest village house harbour market library field city
 part        hat beard tail coat scar smile ribbon
-tool        telescope key hammer knife/knives brush pen stick rope
+tool        telescope key hammer knife/knives brush pen
 name        Ada Ben Clara Emil Greta Hugo Ines Jonas
 day         Monday Tuesday Friday Sunday
 of-living   old young tall small clever quiet friendly strange beautiful
@@ -31,23 +31,22 @@ degree      very rather too
 frequency   often never always sometimes
 manner      quickly quietly carefully gladly again
 past-time   yesterday recently
-intransitive  sleep/slept sing/sang arrive laugh wait work dance disappear
+alone       sleep/slept sing/sang arrive laugh wait work dance disappear
 on-living   see/saw watch draw/drew meet/met know/knew like find/found follow
-on-thing    see/saw draw/drew open cut/cut break/broke paint tie/tied like find/found carry/carried
+on-thing    see/saw draw/drew open cut/cut break/broke paint like find/found carry/carried
 giving      give/gave show send/sent lend/lent
 putting     put/put hide/hid place
 saying      say/said think/thought believe hope
 """
-# What one does it with; "with" another noun describes the object.
+# The tools that one uses to do it; "with" any other describes the object.
 TOOLS_OF = """
 see         telescope
 watch       telescope
 open        key knife
 cut         knife
-break       hammer stick
+break       hammer
 paint       brush
 draw        pen brush
-tie         rope
 """
 
 
@@ -68,6 +67,8 @@ PRONOUNS = [
 ]
 # Present of he, present of they, past of he, past of they.
 AUXILIARIES = {"be": ("is", "are", "was", "were"), "do": ("does", "do", "did", "did")}
+# The tags of the words that lead a phrase, by their relation to its top.
+LEADERS = {"case": ("ADP", "IN"), "cc": ("CCONJ", "CC"), "mark": ("SCONJ", "IN")}
 
 SHORTEST, LONGEST = 3, 20  # words
 
@@ -106,16 +107,10 @@ def _adverb(head: _Word, form: str) -> _Phrase:
     return _under(head, "advmod", _word(form, "ADV", "RB"))
 
 
-def _with_preposition(form: str, phrase: _Phrase) -> _Phrase:
-    return _under(_top(phrase), "case", _word(form, "ADP", "IN")) + phrase
-
-
-def _with_conjunction(form: str, phrase: _Phrase) -> _Phrase:
-    return _under(_top(phrase), "cc", _word(form, "CCONJ", "CC")) + phrase
-
-
-def _with_marker(form: str, clause: _Phrase) -> _Phrase:
-    return _under(_top(clause), "mark", _word(form, "SCONJ", "IN")) + clause
+def _led_by(form: str, relation: str, phrase: _Phrase) -> _Phrase:
+    """The phrase with a preposition, a conjunction or a subordinator before it."""
+    upos, xpos = LEADERS[relation]
+    return _under(_top(phrase), relation, _word(form, upos, xpos)) + phrase
 
 
 def _with_s(stem: str) -> str:
@@ -170,17 +165,16 @@ class _Speaker:
         number = "Number=Plur" if plural else "Number=Sing"
         top = _Word(form, noun, "NOUN", "NNS" if plural else "NN", number)
         adjectives: _Phrase = []
-        for form in self.random.sample(
-            _WORDS["of-living" if living else "of-thing"], self.random.choice([0, 0, 1, 2])
-        ):
+        fitting = _WORDS["of-living" if living else "of-thing"]
+        for form in self.random.sample(fitting, self.random.choice([0, 0, 1, 2])):
             adjective = _word(form, "ADJ", "JJ", "Degree=Pos")
             degree = _adverb(adjective[0], self.any("degree")) if self.maybe(0.15) else []
             adjectives += _under(top, "amod", degree + adjective)
-        determiner = self.determiner(top, next=[*adjectives, top][0].form, plural=plural, new=new)
+        determiner = self.determiner(top, following=[*adjectives, top][0].form, plural=plural, new=new)
         phrase = [*determiner, *adjectives, top]
         return phrase if plain else phrase + self.after_noun(phrase, kind)
 
-    def determiner(self, noun: _Word, *, next: str, plural: bool, new: bool) -> _Phrase:
+    def determiner(self, noun: _Word, *, following: str, plural: bool, new: bool) -> _Phrase:
         if not new and self.maybe(0.1):
             _, _, form, feats = self.random.choice(PRONOUNS)
             return _under(noun, "nmod:poss", _word(form, "PRON", "PRP$", f"{feats}|Poss=Yes|PronType=Prs"))
@@ -196,7 +190,8 @@ class _Speaker:
         elif plural:
             word = _Word("some", "some", "DET", "DT", "PronType=Ind")
         else:
-            word = _Word("an" if next[0] in "aeiou" else "a", "a", "DET", "DT", "Definite=Ind|PronType=Art")
+            form = "an" if following[0] in "aeiou" else "a"
+            word = _Word(form, "a", "DET", "DT", "Definite=Ind|PronType=Art")
         return _under(noun, "det", [word])
 
     def after_noun(self, phrase: _Phrase, kind: str) -> _Phrase:
@@ -206,9 +201,9 @@ class _Speaker:
         if dice < 0.3:
             return _under(top, "nmod", self.place())
         if dice < 0.4 and kind != "thing":
-            return _under(top, "nmod", _with_preposition("with", self.noun_phrase("part", plain=True)))
+            return _under(top, "nmod", _led_by("with", "case", self.noun_phrase("part", plain=True)))
         if dice < 0.4:
-            return _under(top, "nmod", _with_preposition("of", self.noun_phrase("person", plain=True)))
+            return _under(top, "nmod", _led_by("of", "case", self.noun_phrase("person", plain=True)))
         return []
 
     def name(self) -> _Phrase:
@@ -224,12 +219,12 @@ class _Speaker:
             return [_Word(form, nominative, "PRON", "PRP", f"Case={case}|{feats}|PronType=Prs")]
         if dice < 0.44:
             first, second = self.name(), self.noun_phrase("person", plain=True)
-            return first + _under(first[0], "conj", _with_conjunction("and", second))
+            return first + _under(first[0], "conj", _led_by("and", "cc", second))
         return self.noun_phrase("person", "person", "animal", plain=plain)
 
     def place(self) -> _Phrase:
         preposition = self.random.choice(["in", "near", "behind"])
-        return _with_preposition(preposition, self.noun_phrase("place", plain=True))
+        return _led_by(preposition, "case", self.noun_phrase("place", plain=True))
 
     # Verbs
 
@@ -253,65 +248,60 @@ class _Speaker:
         dice = self.random.random()
         if dice < 0.12:
             day = _word(self.any("day"), "PROPN", "NNP", "Number=Sing")
-            return _under(verb, "obl", _with_preposition("on", day))
+            return _under(verb, "obl", _led_by("on", "case", day))
         if dice < 0.4:
-            return _adverb(
-                verb, self.any("manner", "past-time") if verb.xpos == "VBD" else self.any("manner")
-            )
+            kinds = ["manner", "past-time"] if verb.xpos == "VBD" else ["manner"]
+            return _adverb(verb, self.any(*kinds))
         return []
 
     def predicate(self, tense: str, third: bool, *, plain: bool = False) -> _Phrase:
-        rules = [self.doing, self.acting, self.acting, self.using, self.using, self.giving, self.putting]
-        return self.random.choice(rules if tense == "base" else [*rules, self.being])(tense, third, plain)
+        acting = self.acting if plain else self.acting_at_length
+        rules = [self.doing, acting, acting, self.using, self.using, self.giving, self.putting]
+        return self.random.choice(rules if tense == "base" else [*rules, self.being])(tense, third)
 
-    def doing(self, tense: str, third: bool, plain: bool) -> _Phrase:
-        *before, verb = self.verb_group("intransitive", tense, third)
-        return [
-            *before,
-            verb,
-            *(_under(verb, "obl", self.place()) if self.maybe(0.3) else []),
-            *self.end(verb),
-        ]
+    def doing(self, tense: str, third: bool) -> _Phrase:
+        *before, verb = self.verb_group("alone", tense, third)
+        place = _under(verb, "obl", self.place()) if self.maybe(0.3) else []
+        return [*before, verb, *place, *self.end(verb)]
 
-    def acting(self, tense: str, third: bool, plain: bool) -> _Phrase:
+    def acting(self, tense: str, third: bool, *, plain: bool = True) -> _Phrase:
         living = self.maybe(0.5)
         *before, verb = self.verb_group("on-living" if living else "on-thing", tense, third)
-        object = self.someone(plain=plain) if living else self.noun_phrase("thing", plain=plain)
-        plain = object[-1] is _top(object)
-        return [*before, verb, *_under(verb, "obj", object), *(self.end(verb) if plain else [])]
+        patient = self.someone(plain=plain) if living else self.noun_phrase("thing", plain=plain)
+        closed = patient[-1] is not _top(patient)  # what came next could belong to the object as well
+        return [*before, verb, *_under(verb, "obj", patient), *([] if closed else self.end(verb))]
 
-    def using(self, tense: str, third: bool, plain: bool) -> _Phrase:
+    def acting_at_length(self, tense: str, third: bool) -> _Phrase:
+        return self.acting(tense, third, plain=False)
+
+    def using(self, tense: str, third: bool) -> _Phrase:
         """With a tool, which the verb uses or the object has."""
-        kind = self.random.choice(["living", "thing"])
-        *before, verb = self.verb_group(f"on-{kind}", tense, third)
-        object = self.noun_phrase("thing" if kind == "thing" else "person", plain=True)
+        living = self.maybe(0.5)
+        *before, verb = self.verb_group("on-living" if living else "on-thing", tense, third)
+        patient = self.noun_phrase(*(["person", "animal"] if living else ["thing"]), plain=True)
         useful = _TOOLS_OF.get(verb.lemma, [])
         tool = self.random.choice(useful) if useful and self.maybe(0.6) else self.any("tool")
-        user, relation = (verb, "obl") if tool in useful else (_top(object), "nmod")
-        tool_phrase = _with_preposition("with", self.noun_phrase("tool", noun=tool, plain=True))
-        tool_phrase = _under(user, relation, tool_phrase)
-        return [*before, verb, *_under(verb, "obj", object), *tool_phrase]
+        user, relation = (verb, "obl") if tool in useful else (_top(patient), "nmod")
+        with_tool = _led_by("with", "case", self.noun_phrase("tool", noun=tool, plain=True))
+        with_tool = _under(user, relation, with_tool)
+        return [*before, verb, *_under(verb, "obj", patient), *with_tool]
 
-    def giving(self, tense: str, third: bool, plain: bool) -> _Phrase:
+    def giving(self, tense: str, third: bool) -> _Phrase:
         *before, verb = self.verb_group("giving", tense, third)
         gift = _under(verb, "obj", self.noun_phrase("thing", plain=True))
         receiver = self.someone(plain=True)
         if self.maybe(0.5):
-            return [*before, verb, *_under(verb, "iobj", receiver), *gift, *self.end(verb)]
-        return [
-            *before,
-            verb,
-            *gift,
-            *_under(verb, "obl", _with_preposition("to", receiver)),
-            *self.end(verb),
-        ]
+            both = _under(verb, "iobj", receiver) + gift
+        else:
+            both = gift + _under(verb, "obl", _led_by("to", "case", receiver))
+        return [*before, verb, *both, *self.end(verb)]
 
-    def putting(self, tense: str, third: bool, plain: bool) -> _Phrase:
+    def putting(self, tense: str, third: bool) -> _Phrase:
         *before, verb = self.verb_group("putting", tense, third)
         thing = _under(verb, "obj", self.noun_phrase("thing", plain=True))
         return [*before, verb, *thing, *_under(verb, "obl", self.place()), *self.end(verb)]
 
-    def being(self, tense: str, third: bool, plain: bool) -> _Phrase:
+    def being(self, tense: str, third: bool) -> _Phrase:
         feeling = self.feeling()
         return _under(_top(feeling), "cop", [_verb("be", tense, third)]) + feeling
 
@@ -327,7 +317,7 @@ class _Speaker:
         first = self.predicate(tense, third, plain=plain or several)
         clause = _under(_top(first), "nsubj", subject) + first
         if several:
-            second = _with_conjunction("and", self.predicate(tense, third, plain=True))
+            second = _led_by("and", "cc", self.predicate(tense, third, plain=True))
             clause += _under(_top(clause), "conj", second)
         return clause
 
@@ -350,22 +340,22 @@ class _Speaker:
     def report(self) -> _Phrase:
         subject, said = self.someone(subject=True), self.clause()
         *before, verb = self.verb_group("saying", self.tense(), _is_third_singular(subject))
-        said = _with_marker("that", said) if self.maybe(0.6) else said
+        said = _led_by("that", "mark", said) if self.maybe(0.6) else said
         return [*_under(verb, "nsubj", subject), *before, verb, *_under(verb, "ccomp", said)]
 
     def compound(self) -> _Phrase:
         first, second = self.clause(plain=True), self.clause()
         comma = _under(_top(second), "punct", _word(",", "PUNCT", ","))
         if self.maybe(0.5):
-            first = _with_marker(self.random.choice(["when", "because", "if"]), first)
+            first = _led_by(self.random.choice(["when", "because", "if"]), "mark", first)
             return [*_under(_top(second), "advcl", first), *comma, *second]
-        second = comma + _with_conjunction(self.random.choice(["and", "but"]), second)
+        second = comma + _led_by(self.random.choice(["and", "but"]), "cc", second)
         return first + _under(_top(first), "conj", second)
 
     def extraposition(self) -> _Phrase:
         """As in "a woman arrived yesterday who knows Ada", with an arc over the main verb."""
         subject = self.noun_phrase("person", plain=True, new=True)
-        verb = _verb(self.any("intransitive"), "past", third=True)
+        verb = _verb(self.any("alone"), "past", third=True)
         late = self.relative_clause(subject, "person")
         return [*_under(verb, "nsubj", subject), verb, *_adverb(verb, self.any("past-time")), *late]
 
@@ -390,7 +380,7 @@ class _Speaker:
         if far:
             said = self.clause_without_object(kind)
             asked = _under(_top(said), "obj", asked)
-            said = _under(verb, "ccomp", _with_marker("that", said) if self.maybe(0.5) else said)
+            said = _under(verb, "ccomp", _led_by("that", "mark", said) if self.maybe(0.5) else said)
         else:
             asked = _under(verb, "obj", asked)
         do = _under(verb, "aux", [_verb("do", self.tense(), third)])
@@ -421,20 +411,12 @@ def generate(count: int, *, seed: int = 1) -> list[Sentence]:
 
 
 def _sentence(words: _Phrase, name: str) -> Sentence:
-    number = {word: i for i, word in enumerate(words, 1)}
-    sentence = Sentence.from_words(
-        [word.form for word in words],
-        lemmas=[word.lemma for word in words],
-        upos=[word.upos for word in words],
-        xpos=[word.xpos for word in words],
-        feats=[word.feats for word in words],
-        heads=[number[word.head] if word.head else 0 for word in words],
-        deprels=[word.relation for word in words],
-    )
-    text = words[0].form
-    for row, following in zip(sentence.rows, words[1:], strict=False):
-        joined = following.xpos in (".", ",", "POS")
-        row[MISC] = "SpaceAfter=No" if joined else "_"
-        text += following.form if joined else f" {following.form}"
-    sentence.verbatim = [(0, f"# sent_id = {name}"), (0, f"# text = {text}")]
-    return sentence
+    number: dict[_Word | None, int] = {word: i for i, word in enumerate([None, *words])}
+    rows, text = [], ""
+    for word, following in zip(words, [*words[1:], None], strict=True):
+        joined = following is not None and following.xpos in (".", ",", "POS")
+        columns = [word.form, word.lemma, word.upos, word.xpos, word.feats]
+        tree = [str(number[word.head]), word.relation]
+        rows.append([str(number[word]), *columns, *tree, "_", "SpaceAfter=No" if joined else "_"])
+        text += word.form + ("" if joined or following is None else " ")
+    return Sentence(rows, [(0, f"# sent_id = {name}"), (0, f"# text = {text}")])

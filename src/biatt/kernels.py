@@ -82,6 +82,16 @@ def embed(table: Floats, rows: NDArray[np.int32], offsets: NDArray[np.int32], ou
 
 
 @compiled_fast
+def leaky(x: Floats, bias: Floats) -> None:
+    """x = LReL(x + bias), in place."""
+    for i in range(len(x)):
+        row = x[i]
+        for j in range(len(bias)):
+            value = row[j] + bias[j]
+            row[j] = max(value, SLOPE * value)
+
+
+@compiled_fast
 def add_product(a: Floats, w: Floats, c: Floats, rows: int) -> None:
     """c[:rows] += a[:rows] @ w for a handful of rows: four rows and four inputs share each pass over w.
 

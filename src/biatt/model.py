@@ -13,22 +13,24 @@ the same number, and mW is one large product outside the recurrence.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib import import_module
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from biatt.batches import Batch, word_positions
-from biatt.config import ModelConfig, Reset
+from biatt.batches import Batch, split_scores, word_positions
+from biatt.config import DIRECTIONS, ModelConfig, Reset
 from biatt.decode import Scores
+from biatt.errors import ConfigError, ModelError
 from biatt.vocabulary import Indices
 
 SLOPE = 0.1  # of the leaky rectified linear function's negative part (section 2.1)
 STATE_LIMIT = 1e4
-DIRECTIONS = {"both": "lr", "left-to-right": "l", "right-to-left": "r"}
 
 
 class Output(NamedTuple):
@@ -62,17 +64,6 @@ class Grid:
         """(d, B, steps, …) → (d, flat, …): undoes `pad`."""
         cells = grid.flatten(1, 2)
         return torch.stack([cells[k][self.to_flat[direction]] for k, direction in enumerate(directions)])
-
-
-class GRU(nn.Module):
-    """The weights of one gated recurrent unit for each direction: reset gate, update gate, candidate."""
-
-    def __init__(self, directions: int, inputs: int, hidden: int) -> None:
-        super().__init__()
-        self.W = nn.Parameter(torch.empty(directions, inputs, 3 * hidden))
-        self.U = nn.Parameter(torch.empty(directions, hidden, 3 * hidden))
-        self.bias = nn.Parameter(torch.empty(directions, 3 * hidden))
-        self.first = nn.Parameter(torch.empty(directions, hidden))
 
 
 def gru_step(state: Tensor, inputs: Tensor, U: Tensor, *, reset: Reset) -> Tensor:
@@ -175,21 +166,12 @@ class BiAtt(nn.Module):
         self.config = config
         self.directions = DIRECTIONS[config.directions]
         self.operations = import_module("biatt.fused" if fused else __name__)  # the same three functions
-        single = config.attention == "single"
-        h, d = config.hidden, len(self.directions)
-        attentions = 1 if single else d
-        self.E = nn.EmbeddingBag(rows, config.width, mode="sum", sparse=True, include_last_offset=True)
-        self.P = nn.Parameter(torch.empty(config.width, h))
-        self.P_bias = nn.Parameter(torch.empty(h))
-        self.memory = GRU(2, h, h)
-        self.query = GRU(d, h, h)
-        self.F = nn.Parameter(torch.empty(d, 2 * h, 3 * h)) if config.feedback else None  # W's rows for m̃
-        self.C = nn.Parameter(torch.empty(1 if config.shared_memory_projection else attentions, 2 * h, h))
-        self.D = nn.Parameter(torch.empty(attentions, d * h if single else h, h))
-        self.v = nn.Parameter(torch.empty(attentions, h))
-        self.U = nn.Parameter(torch.empty(attentions, 2 * h, relations))
-        self.W = nn.Parameter(torch.empty(d, h, relations))
-        self.relation_bias = nn.Parameter(torch.empty(relations))
+        shapes = config.shapes(rows=rows, relations=relations)
+        self.E = nn.EmbeddingBag(*shapes.pop("E.weight"), mode="sum", sparse=True, include_last_offset=True)
+        self.memory, self.query = nn.Module(), nn.Module()
+        for name, shape in shapes.items():
+            owner, _, attribute = name.rpartition(".")
+            setattr(self.get_submodule(owner), attribute, nn.Parameter(torch.empty(shape)))
 
     @torch.no_grad()
     def initialise(self, *, deviation: float, first_state: float, generator: torch.Generator) -> None:
@@ -245,11 +227,38 @@ def log_likelihood(output: Output, batch: Batch) -> Tensor:
     return arcs - F.nll_loss(output.relations, relations, ignore_index=-1, reduction="sum")
 
 
+def load_network(
+    config: ModelConfig, weights: Mapping[str, NDArray[Any]], *, rows: int, relations: int, device: str
+) -> TorchNetwork:
+    network = BiAtt(config, rows=rows, relations=relations)
+    try:
+        network.load_state_dict({name: torch.from_numpy(value) for name, value in weights.items()})
+    except RuntimeError as error:
+        raise ModelError("The weights do not fit the configuration and the vocabulary.") from error
+    return TorchNetwork(network.to(torch_device(device)).eval())
+
+
+class TorchNetwork:
+    """A trained network as a parser wants it."""
+
+    def __init__(self, network: BiAtt) -> None:
+        self.network = network
+
+    def scores(self, batch: Batch) -> list[Scores]:
+        with torch.inference_mode():
+            return scores(self.network(batch), batch)
+
+
 def scores(output: Output, batch: Batch) -> list[Scores]:
     """What the network says of each sentence of a batch, for the decoder."""
     attention, relations = output.attention.detach().cpu().numpy(), output.relations.detach().cpu().numpy()
-    result = []
-    for n, end in zip(batch.words, np.cumsum(batch.words), strict=True):
-        directions = [a[end - n : end, : n + 1] for a in attention]
-        result.append(Scores(directions[0], directions[-1], relations[end - n : end]))
-    return result
+    return split_scores(attention, relations, batch.words)
+
+
+def torch_device(name: str) -> torch.device:
+    try:
+        device = torch.device(name)
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise ConfigError(f"There is no device '{name}' here.") from error
+    return device

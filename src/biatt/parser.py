@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save
+from threadpoolctl import threadpool_limits
 
 from biatt import decode
-from biatt import model as networks
-from biatt.batches import by_length, collate
+from biatt.batches import Batch, by_length, collate
 from biatt.config import Config
 from biatt.conll import Sentence
 from biatt.decode import Decoder, Roots, Scores
 from biatt.errors import ConfigError, ModelError
 from biatt.files import replacing
-from biatt.model import BiAtt
+from biatt.inference import FusedNetwork
 from biatt.vocabulary import Vocabulary
+
+A = TypeVar("A")
+B = TypeVar("B")
 
 FORMAT_VERSION = 1  # of the model folder; a folder of a later version is refused, not guessed at
 
@@ -31,8 +36,15 @@ WINDOW_SENTENCES = 512  # read ahead and sorted by length; bounds the memory of 
 BATCH_WORDS = 800  # scored at once: larger batches leave the cache and are slower
 
 
+class Network(Protocol):
+    def scores(self, batch: Batch) -> list[Scores]: ...
+
+
 class Parser:
-    """A trained model: its configuration, its vocabulary and its weights."""
+    """A trained model: its configuration, its vocabulary and its weights.
+
+    On the CPU it runs without torch; on another device, or with `fused=False`, torch runs it.
+    """
 
     def __init__(
         self,
@@ -41,19 +53,22 @@ class Parser:
         weights: Mapping[str, NDArray[Any]],
         *,
         device: str = "cpu",
+        fused: bool | None = None,
     ) -> None:
         self.config, self.vocabulary, self.weights = config, vocabulary, dict(weights)
-        self.network = BiAtt(config.model, rows=vocabulary.size, relations=len(vocabulary.relations))
-        try:
-            self.network.load_state_dict(
-                {name: torch.from_numpy(value) for name, value in self.weights.items()}
-            )
-        except RuntimeError as error:
-            raise ModelError("The weights do not fit the model's configuration and vocabulary.") from error
-        self.network.to(torch_device(device)).eval()
+        size = {"rows": vocabulary.size, "relations": len(vocabulary.relations)}
+        self.network: Network
+        if device == "cpu" and fused is not False:
+            self.network = FusedNetwork(config.model, self.weights, **size)
+        else:
+            try:
+                from biatt.model import load_network
+            except ImportError:
+                raise ConfigError("This needs torch: pip install 'biatt[train]'.") from None
+            self.network = load_network(config.model, self.weights, device=device, **size)
 
     @classmethod
-    def load(cls, folder: str | Path, *, device: str = "cpu") -> Parser:
+    def load(cls, folder: str | Path, *, device: str = "cpu", fused: bool | None = None) -> Parser:
         folder = Path(folder)
         if not folder.is_dir():
             raise ModelError(f"There is no model folder {folder}.")
@@ -76,7 +91,7 @@ class Parser:
         if not path.is_file():
             raise ModelError(f"{folder} has no model.safetensors: its training has not finished an epoch.")
         try:
-            return cls(config, vocabulary, load_file(path), device=device)
+            return cls(config, vocabulary, load_file(path), device=device, fused=fused)
         except (SafetensorError, OSError) as error:
             raise ModelError(f"{path} is damaged or cut short ({error}).") from error
         except ModelError as error:
@@ -98,9 +113,7 @@ class Parser:
         encoded = [self.vocabulary.encode(sentence) for sentence in sentences]
         results: dict[int, Scores] = {}
         for indices in by_length([item.words for item in encoded], batch_words=BATCH_WORDS):
-            batch = collate([encoded[i] for i in indices])
-            with torch.inference_mode():
-                results.update(zip(indices, networks.scores(self.network(batch), batch), strict=True))
+            results.update(zip(indices, self.network.scores(collate([encoded[i] for i in indices])), strict=True))
         return [results[i] for i in range(len(sentences))]
 
     def parse(
@@ -117,17 +130,32 @@ class Parser:
         `roots` None means one root for CoNLL-U sentences and any number for CoNLL-X ones. With `also`, DEPS or
         PHEAD and PDEPREL hold the tree as well.
         """
-        torch.set_num_threads(threads)
-        stream = iter(sentences)
-        while window := list(islice(stream, WINDOW_SENTENCES)):
+
+        def parsed(window: list[Sentence]) -> list[Sentence]:
             found = iter(self.scores([sentence for sentence in window if len(sentence)]))
-            for sentence in window:
-                if len(sentence):
-                    yield with_best_tree(
-                        sentence, next(found), self.vocabulary, decoder=decoder, roots=roots, also=also
-                    )
-                else:
-                    yield sentence
+            tree = partial(with_best_tree, vocabulary=self.vocabulary, decoder=decoder, roots=roots, also=also)
+            return [tree(sentence, next(found)) if len(sentence) else sentence for sentence in window]
+
+        stream = iter(sentences)
+        windows = iter(lambda: list(islice(stream, WINDOW_SENTENCES)), [])
+        with threadpool_limits(1):  # the threads are ours: each has a window to itself
+            for window in in_order(parsed, windows, threads=threads):
+                yield from window
+
+
+def in_order(function: Callable[[A], B], items: Iterable[A], *, threads: int) -> Iterator[B]:
+    """function(item) of each item, in order, up to `threads` at a time; reads ahead only as far as needed."""
+    if threads == 1:
+        yield from map(function, items)
+        return
+    with ThreadPoolExecutor(threads) as executor:
+        running: deque[Future[B]] = deque()
+        for item in items:
+            running.append(executor.submit(function, item))
+            if len(running) > threads:
+                yield running.popleft().result()
+        while running:
+            yield running.popleft().result()
 
 
 def with_best_tree(
@@ -146,9 +174,9 @@ def with_best_tree(
     return sentence.with_tree(heads.tolist(), relations, also=also)
 
 
-def load(folder: str | Path, *, device: str = "cpu") -> Parser:
+def load(folder: str | Path, *, device: str = "cpu", fused: bool | None = None) -> Parser:
     """Load a model folder; nothing in it is ever executed."""
-    return Parser.load(folder, device=device)
+    return Parser.load(folder, device=device, fused=fused)
 
 
 def _read_json(path: Path) -> Any:
@@ -158,12 +186,3 @@ def _read_json(path: Path) -> Any:
         raise ModelError(f"{path.parent} is not a model folder: it has no {path.name}.") from None
     except (OSError, ValueError) as error:
         raise ModelError(f"{path} is damaged or cut short ({error}).") from error
-
-
-def torch_device(name: str) -> torch.device:
-    try:
-        device = torch.device(name)
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError) as error:
-        raise ConfigError(f"There is no device '{name}' here.") from error
-    return device

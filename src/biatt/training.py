@@ -28,9 +28,9 @@ from biatt.config import Config
 from biatt.conll import Sentence, read
 from biatt.errors import ConfigError, ModelError, TrainingError
 from biatt.files import replacing
-from biatt.model import BiAtt, log_likelihood, scores
+from biatt.model import BiAtt, log_likelihood, scores, torch_device
 from biatt.optimiser import Adam
-from biatt.parser import BATCH_WORDS, Parser, torch_device, with_best_tree
+from biatt.parser import BATCH_WORDS, Parser, with_best_tree
 from biatt.vocabulary import Vocabulary
 from biatt.wordvectors import read_vectors
 
