@@ -144,9 +144,7 @@ def test_an_article_fits_the_sound_of_the_next_word() -> None:
     ],
 )
 def test_the_verb_decides_what_a_tool_belongs_to(verb: str, tool: str, head: str) -> None:
-    found = heads_of(tool, after=verb)
-    assert set(found) == {head}
-    assert found[head] >= 3
+    assert set(heads_of(tool, after=verb)) == {head}
 
 
 def test_some_trees_are_not_projective() -> None:

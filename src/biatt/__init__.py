@@ -5,7 +5,7 @@
     parser = biatt.load("model")
     biatt.write(parser.parse(biatt.read("text.conllu")), "parsed.conllu")
 
-Names are imported when first used, so that reading or scoring files does not wait for the network's libraries.
+Names are imported when first used, so that reading or scoring files does not wait for the network.
 """
 
 from __future__ import annotations

@@ -77,7 +77,9 @@ def shuffled(
         yield batches[i]
 
 
-def split_scores(attention: NDArray[np.float32], relations: NDArray[np.float32], words: Indices) -> list[Scores]:
+def split_scores(
+    attention: NDArray[np.float32], relations: NDArray[np.float32], words: Indices
+) -> list[Scores]:
     """A network's log a (A, N, T) and log y (N, R), sentence by sentence."""
     result = []
     for n, end in zip(words, np.cumsum(words), strict=True):

@@ -8,7 +8,7 @@ import shlex
 import sys
 from enum import Enum
 from pathlib import Path
-from typing import Annotated, Any, NoReturn, Optional
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -85,9 +85,9 @@ def train(
     train: Annotated[list[Path], typer.Option(help="CoNLL-U or CoNLL-X files, plain or compressed.")],
     out: Annotated[Path, typer.Option(help="Folder for the model.")],
     more: Annotated[
-        Optional[list[Path]], typer.Argument(metavar="[TRAIN]...", help="Further training files.")
+        list[Path] | None, typer.Argument(metavar="[TRAIN]...", help="Further training files.")
     ] = None,
-    dev: Annotated[Optional[Path], typer.Option(help="File to choose the model by.")] = None,
+    dev: Annotated[Path | None, typer.Option(help="File to choose the model by.")] = None,
     dev_fraction: Annotated[
         float, typer.Option(help="Share of the training sentences to hold out where there is no --dev.")
     ] = 0.05,
@@ -95,10 +95,10 @@ def train(
         str, typer.Option(help=f"Where the settings start: {', '.join(settings.PRESETS)}.")
     ] = "paper",
     hidden: Annotated[
-        Optional[str], typer.Option(metavar="N", help="Hidden size, or a language of the paper for its size.")
+        str | None, typer.Option(metavar="N", help="Hidden size, or a language of the paper for its size.")
     ] = None,
     embeddings: Annotated[
-        Optional[Path], typer.Option(help="Word vectors: word2vec text or binary, GloVe, fastText .vec.")
+        Path | None, typer.Option(help="Word vectors: word2vec text or binary, GloVe, fastText .vec.")
     ] = None,
     seed: Annotated[
         int, typer.Option(min=0, help="Same seed, same machine, same threads: same weights.")
@@ -110,7 +110,7 @@ def train(
     ] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with an interrupted run in --out.")] = False,
     set: Annotated[
-        Optional[list[str]], typer.Option(metavar="KEY=VALUE", help="Change a setting; see --settings.")
+        list[str] | None, typer.Option(metavar="KEY=VALUE", help="Change a setting; see --settings.")
     ] = None,
     licence: Annotated[str, typer.Option(help="Licence to state in the model card.")] = "not stated",
     device: Annotated[str, typer.Option(help="cpu, or cuda for a GPU.")] = "cpu",
@@ -121,8 +121,8 @@ def train(
 ) -> None:
     """Train a parser on a treebank.
 
-    The folder holds a loadable model, the best so far, from the first epoch on. Interrupt it at any time and go
-    on with --resume.
+    The folder holds a loadable model, the best so far, from the first epoch on. Interrupt it at any time and
+    go on with --resume.
     """
     config = settings.with_settings(settings.preset(preset), set or [])
     if hidden is not None:
@@ -160,11 +160,11 @@ def parse(
     ] = "-",
     decode: Annotated[Decoding, typer.Option(help="How to read a tree off the scores.")] = Decoding.mst,
     roots: Annotated[
-        Optional[RootChoice],
+        RootChoice | None,
         typer.Option(help="Children of ROOT; default: single for CoNLL-U, any for CoNLL-X."),
     ] = None,
     input_format: Annotated[
-        Optional[FileFormat],
+        FileFormat | None,
         typer.Option("--input", help="Format of the input; default: told by its content."),
     ] = None,
     format: Annotated[
@@ -202,11 +202,11 @@ def evaluate(
     gold: Annotated[str, typer.Argument(help="File with the right trees.")],
     system: Annotated[str, typer.Argument(help="File with the trees to score.")],
     style: Annotated[
-        Optional[StyleChoice],
+        StyleChoice | None,
         typer.Option(help="CoNLL-X or CoNLL 2018 (ud) scoring; default: by the gold file's format."),
     ] = None,
     punctuation: Annotated[
-        Optional[PunctuationChoice], typer.Option(help="Default: ignore for conllx, include for ud.")
+        PunctuationChoice | None, typer.Option(help="Default: ignore for conllx, include for ud.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Everything as JSON.")] = False,
 ) -> None:

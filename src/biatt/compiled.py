@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, TypeVar
 
 import numba
 
-P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def compiled(function: Callable[P, T], **options: Any) -> Callable[P, T]:
+def compiled(function: Callable[..., T], **options: Any) -> Callable[..., T]:
     """The function as machine code, made at its first call."""
     try:
-        kernel: Callable[P, T] = numba.njit(cache=True, nogil=True, **options)(function)
+        kernel: Callable[..., T] = numba.njit(cache=True, nogil=True, **options)(function)
     except RuntimeError:  # neither the package's folder nor the user's cache folder can be written
         kernel = numba.njit(nogil=True, **options)(function)
     return kernel
 
 
-def compiled_fast(function: Callable[P, T]) -> Callable[P, T]:
+def compiled_fast(function: Callable[..., T]) -> Callable[..., T]:
     """The same where sums may be taken in any order, which lets them use vector instructions."""
     return compiled(function, fastmath={"reassoc", "contract", "nsz", "arcp"})

@@ -15,20 +15,19 @@ Work is done in float64, and is exact up to its rounding of the widest range of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Literal, NamedTuple, ParamSpec, TypeVar
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple
 
-import numba
 import numpy as np
 import numpy.typing as npt
+
+from biatt.compiled import compiled
 
 Decoder = Literal["mst", "argmax", "projective"]
 Roots = Literal["single", "any"]
 
 Floats = npt.NDArray[np.floating[Any]]
 Heads = npt.NDArray[np.int32]
-P = ParamSpec("P")
-T = TypeVar("T")
 
 NO_ARC = -np.inf
 LIMIT = 1e250  # scores stay within ±LIMIT, so that no sum of them overflows
@@ -122,16 +121,7 @@ def _prepared(arc_scores: npt.ArrayLike) -> tuple[npt.NDArray[np.float64], Heads
     return scores, best
 
 
-def _compiled(function: Callable[P, T]) -> Callable[P, T]:
-    """The function as machine code, made at its first call and kept on disk for later processes."""
-    try:
-        kernel: Callable[P, T] = numba.njit(cache=True, nogil=True)(function)
-    except RuntimeError:  # neither the package's folder nor the user's cache folder can be written
-        kernel = numba.njit(nogil=True)(function)
-    return kernel
-
-
-@_compiled
+@compiled
 def _best(row: npt.NDArray[np.float64], first: int) -> int:
     """The first position of the highest score in row[first:]."""
     top, position = row[first], first
@@ -141,7 +131,7 @@ def _best(row: npt.NDArray[np.float64], first: int) -> int:
     return position
 
 
-@_compiled
+@compiled
 def _prepare(scores: npt.NDArray[np.float64], best: Heads) -> bool:
     """Rewrite scores in place and fill best; False if there is a NaN or a score above LIMIT.
 
@@ -174,7 +164,7 @@ def _prepare(scores: npt.NDArray[np.float64], best: Heads) -> bool:
     return True
 
 
-@_compiled
+@compiled
 def _penalise(scores: npt.NDArray[np.float64]) -> None:
     """Give forbidden arcs, other than self arcs, a score so low that a best tree has as few as it can.
 
@@ -193,7 +183,7 @@ def _penalise(scores: npt.NDArray[np.float64]) -> None:
                 scores[t, j] = penalty
 
 
-@_compiled
+@compiled
 def _spans(heads: Heads, single: bool) -> bool:
     """Whether heads form a tree rooted in 0, with one child of ROOT if single."""
     n = len(heads)
@@ -210,7 +200,7 @@ def _spans(heads: Heads, single: bool) -> bool:
     return True
 
 
-@_compiled
+@compiled
 def _contract(scores: npt.NDArray[np.float64], best: Heads, single: bool) -> Heads:
     """The maximum spanning tree of prepared scores, which are used up, given each row's best head.
 
@@ -302,7 +292,7 @@ def _contract(scores: npt.NDArray[np.float64], best: Heads, single: bool) -> Hea
     return heads
 
 
-@_compiled
+@compiled
 def _eisner(scores: npt.NDArray[np.float64], single: bool) -> Heads:
     """The best projective tree of prepared scores.
 
@@ -378,7 +368,7 @@ def _eisner(scores: npt.NDArray[np.float64], single: bool) -> Heads:
     return heads
 
 
-@_compiled
+@compiled
 def _crossing(heads: Heads, from_root: bool) -> npt.NDArray[np.bool_]:
     n = len(heads)
     crossed = np.zeros(n, dtype=np.bool_)

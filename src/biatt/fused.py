@@ -1,14 +1,15 @@
 """The operations of `model.py` as differentiable functions around the fused recurrences.
 
-They take and give the same tensors as their namesakes there. Gradients of weights are products of whole arrays,
-done here; everything that runs step by step is in `kernels.py`.
+They take and give the same tensors as their namesakes there. Gradients of weights are products of whole
+arrays, done here; everything that runs step by step is in `kernels.py`.
 """
+
+# mypy: allow-untyped-calls
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 from torch.autograd import Function
@@ -48,7 +49,13 @@ class _Recurrence(Function):
     def forward(ctx: Any, *arguments: Any) -> Any:
         inputs, U, first, lengths, directions, after = arguments
         saved = recurrences.gru(
-            _array(inputs), _array(U), _array(first), lengths, directions, after=after, threads=torch.get_num_threads()
+            _array(inputs),
+            _array(U),
+            _array(first),
+            lengths,
+            directions,
+            after=after,
+            threads=torch.get_num_threads(),
         )
         ctx.save_for_backward(U)
         ctx.rest = saved, lengths, directions, after
@@ -58,7 +65,13 @@ class _Recurrence(Function):
     def backward(ctx: Any, *gradients: Any) -> Any:
         (U,), (saved, lengths, directions, after) = ctx.saved_tensors, ctx.rest
         d_inputs, d_inner, d_first = recurrences.gru_backward(
-            _array(gradients[0]), _array(U), saved, lengths, directions, after=after, threads=torch.get_num_threads()
+            _array(gradients[0]),
+            _array(U),
+            saved,
+            lengths,
+            directions,
+            after=after,
+            threads=torch.get_num_threads(),
         )
         d_U = _gradient_of_U(saved, d_inputs, d_inner, after)
         return torch.from_numpy(d_inputs), d_U, torch.from_numpy(d_first), None, None, None
@@ -69,7 +82,12 @@ class _Attention(Function):
     def forward(ctx: Any, *arguments: Any) -> Any:
         queries, values, projected, v, words = arguments
         found = recurrences.attention(
-            _array(queries), _array(values), _array(projected), _array(v), words, threads=torch.get_num_threads()
+            _array(queries),
+            _array(values),
+            _array(projected),
+            _array(v),
+            words,
+            threads=torch.get_num_threads(),
         )
         ctx.save_for_backward(values, v)
         ctx.rest = found, words
@@ -83,7 +101,13 @@ class _Attention(Function):
             d_log_a, d_soft, found, _array(values), _array(v), words, threads=torch.get_num_threads()
         )
         d_projected = _gradient_of_projection(d_memory, v, shared=len(found.memory) == 1)
-        return torch.from_numpy(d_queries), torch.from_numpy(d_values), d_projected, torch.from_numpy(d_v), None
+        return (
+            torch.from_numpy(d_queries),
+            torch.from_numpy(d_values),
+            d_projected,
+            torch.from_numpy(d_v),
+            None,
+        )
 
 
 class _QueryRecurrence(Function):
@@ -91,7 +115,8 @@ class _QueryRecurrence(Function):
     def forward(ctx: Any, *arguments: Any) -> Any:
         inputs, values, projected, U, first, D, v, words, directions, after = arguments
         saved, found = recurrences.query(
-            _array(inputs).copy(), *map(_array, (values, projected, U, first, D, v)), words, directions,
+            _array(inputs).copy(), _array(values), _array(projected),
+            _array(U), _array(first), _array(D), _array(v), words, directions,
             after=after, threads=torch.get_num_threads(),
         )  # fmt: skip
         ctx.save_for_backward(values, U, D, v)
@@ -103,15 +128,14 @@ class _QueryRecurrence(Function):
         (values, U, D, v), (saved, found, words, directions, after) = ctx.saved_tensors, ctx.rest
         d_states, d_log_a, d_soft = map(_array, gradients)
         d_inputs, d_inner, d_first, d_queries, d_values, d_memory, d_v = recurrences.query_backward(
-            d_states, d_log_a, d_soft.copy(), saved, found, *map(_array, (values, U, D, v)), words, directions,
-            after=after, threads=torch.get_num_threads(),
+            d_states, d_log_a, d_soft.copy(), saved, found, _array(values), _array(U), _array(D), _array(v),
+            words, directions, after=after, threads=torch.get_num_threads(),
         )  # fmt: skip
         d_projected = _gradient_of_projection(d_memory, v, shared=len(found.memory) == 1)
         d_D = torch.from_numpy(saved.states).mT @ torch.from_numpy(d_queries)
         d_U = _gradient_of_U(saved, d_inputs, d_inner, after)
-        arrays = (torch.from_numpy(array) for array in (d_inputs, d_values, d_first, d_v))
-        d_inputs, d_values, d_first, d_v = arrays
-        return d_inputs, d_values, d_projected, d_U, d_first, d_D, d_v, None, None, None
+        tensors = [torch.from_numpy(array) for array in (d_inputs, d_values, d_first, d_v)]
+        return tensors[0], tensors[1], d_projected, d_U, tensors[2], d_D, tensors[3], None, None, None
 
 
 def _array(tensor: Tensor) -> Floats:

@@ -27,8 +27,12 @@ class FusedNetwork:
         expected = config.shapes(rows=rows, relations=relations)
         found = {name: value.shape for name, value in weights.items()}
         if found != expected:
-            wrong = sorted(name for name in found.keys() | expected.keys() if found.get(name) != expected.get(name))
-            raise ModelError(f"The weights do not fit the configuration and the vocabulary ({', '.join(wrong)}).")
+            wrong = sorted(
+                name for name in found.keys() | expected.keys() if found.get(name) != expected.get(name)
+            )
+            raise ModelError(
+                f"The weights do not fit the configuration and the vocabulary ({', '.join(wrong)})."
+            )
         self.weights: dict[str, Floats] = {
             name: np.ascontiguousarray(value, np.float32) for name, value in weights.items()
         }
@@ -44,7 +48,9 @@ class FusedNetwork:
         kernels.leaky(x, w["P_bias"])  # (M, h)
 
         inputs = _affine(x, w["memory.W"], w["memory.bias"])
-        states = recurrences.gru(inputs, w["memory.U"], w["memory.first"], batch.words + 1, "lr", after=after).states
+        states = recurrences.gru(
+            inputs, w["memory.U"], w["memory.first"], batch.words + 1, "lr", after=after
+        ).states
         m = np.concatenate([states[0], states[1]], -1)  # (M, 2h)
 
         inputs = _affine(x[word_positions(batch.words)], w["query.W"], w["query.bias"])
@@ -52,7 +58,15 @@ class FusedNetwork:
         recurrent = w["query.U"], w["query.first"]
         if self.config.feedback:
             saved, found = recurrences.query(
-                inputs, values, projected, *recurrent, w["D"], w["v"], batch.words, self.directions, after=after
+                inputs,
+                values,
+                projected,
+                *recurrent,
+                w["D"],
+                w["v"],
+                batch.words,
+                self.directions,
+                after=after,
             )
             q = saved.states
         else:

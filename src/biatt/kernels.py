@@ -6,9 +6,9 @@ tanh(x + y) needs no tanh inside the loop: with E = exp(2x) once and F = exp(2y)
 1 − 2 / (1 + E·F).
 
 Every function handles one direction of a batch. Rows of its arrays are flat positions (`Batch`). A sentence
-starts at `starts[i]` and has `lengths[i]` rows; sentences come longest first, so that those still running at a
-step are the first ones. Backward functions take the saved arrays of their forward function, and leave products
-of whole arrays, such as the gradients of weights, to the caller.
+starts at `starts[i]` and has `lengths[i]` rows; sentences come longest first, so that those still running at
+a step are the first ones. Backward functions take the saved arrays of their forward function, and leave
+products of whole arrays, such as the gradients of weights, to the caller.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ Floats = NDArray[np.float32]
 Indices = NDArray[np.int64]
 
 SLOPE = np.float32(0.1)  # of the leaky rectified linear function
-STATE_LIMIT = np.float32(1e4)  # candidates are cut here, far above any trained state, so that nothing overflows
+STATE_LIMIT = np.float32(
+    1e4
+)  # candidates are cut here, far above any trained state, so that nothing overflows
 EXPONENT_LIMIT = np.float32(40)  # exp(2 · 40) still leaves room in float32
 
 ONE = np.float32(1)
@@ -37,7 +39,7 @@ LN2_HIGH = np.float32(0.693359375)
 LN2_LOW = np.float32(-2.12194440e-4)
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def _float_from_bits(typing: Any, bits: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.bitcast(arguments[0], ir.FloatType())
@@ -47,7 +49,7 @@ def _float_from_bits(typing: Any, bits: Any) -> Any:
 
 @compiled_fast
 def exp(x: np.float32) -> np.float32:
-    """eˣ within 2e-7 relative (Cephes' polynomial), in a form that the compiler turns into vector instructions."""
+    """eˣ within 2e-7 relative (Cephes' polynomial), in a form that compiles to vector instructions."""
     x = min(max(x, np.float32(-87)), np.float32(88))
     k = np.floor(x * LOG2_E + np.float32(0.5))
     x = x - k * LN2_HIGH - k * LN2_LOW
@@ -58,7 +60,7 @@ def exp(x: np.float32) -> np.float32:
     p = p * x + np.float32(1.6666665459e-1)
     p = p * x + np.float32(5.0000001201e-1)
     p = p * x * x + x + ONE
-    return p * _float_from_bits(np.int32((np.int32(k) + np.int32(127)) << np.int32(23)))
+    return p * _float_from_bits(np.int32((np.int32(k) + np.int32(127)) << np.int32(23)))  # type: ignore[call-arg]
 
 
 @compiled_fast
@@ -136,7 +138,8 @@ def add_weighted_rows(weights: Floats, rows: Floats, start: int, total: Floats) 
     for j in range(0, whole, 8):
         s = start + j
         r0, r1, r2, r3, r4, r5, r6, r7 = (
-            rows[s], rows[s + 1], rows[s + 2], rows[s + 3], rows[s + 4], rows[s + 5], rows[s + 6], rows[s + 7],
+            rows[s], rows[s + 1], rows[s + 2], rows[s + 3],
+            rows[s + 4], rows[s + 5], rows[s + 6], rows[s + 7],
         )  # fmt: skip
         w0, w1, w2, w3, w4, w5, w6, w7 = (
             weights[j], weights[j + 1], weights[j + 2], weights[j + 3],
@@ -185,7 +188,15 @@ def update(row: Floats, product: Floats, z: Floats, c: Floats, state: Floats, ou
 
 @compiled_fast
 def update_backward(
-    d: Floats, r: Floats, z: Floats, c: Floats, previous: Floats, inner: Floats, after: bool, d_row: Floats, d_inner: Floats
+    d: Floats,
+    r: Floats,
+    z: Floats,
+    c: Floats,
+    previous: Floats,
+    inner: Floats,
+    after: bool,
+    d_row: Floats,
+    d_inner: Floats,
 ) -> None:
     """First half of a step's backward pass: from dh to the gradients of z and of the candidate.
 
@@ -239,7 +250,7 @@ def attend_backward(
     memory: Floats, start: int, f: Floats, v: Floats, log_a: Floats, d_log_a: Floats,
     values: Floats, d_soft: Floats, ds: Floats, d_memory: Floats, d_v: Floats, d_y: Floats,
 ) -> None:  # fmt: skip
-    """From the gradients of log a and of the soft sum of `values` to those of D q, C m (raw: without 4v) and v."""
+    """From the gradients of log a and of the soft sum to those of D q, C m (raw: without 4v) and v."""
     total = ZERO
     for j in range(len(ds)):
         row = values[start + j]
@@ -295,8 +306,8 @@ def gru_step(
 ) -> None:  # fmt: skip
     """One step of all running sentences, given `products` = h U of the gates and `product` = 0.
 
-    With feedback, row p of `fed` is the soft headword's part that position p's successor takes in; it is added
-    to that successor's inputs in place.
+    With feedback, row p of `fed` is the soft headword's part that the next step's position takes in; it is
+    added to that position's inputs in place.
     """
     h = state.shape[1]
     for i in range(running):
@@ -324,7 +335,7 @@ def gru_backward(
     previous: Floats, r: Floats, z: Floats, c: Floats, inner: Floats,
     d_inputs: Floats, d_inner: Floats, d_first: Floats,
 ) -> None:  # fmt: skip
-    """Gradients of the inputs (flat, 3h), of what the candidate's U multiplied (flat, h), and of the first state."""
+    """Gradients of the inputs (flat, 3h), the candidate's product with U (flat, h) and the first state."""
     h, running = d_states.shape[1], 0
     d, d_reset, d_gates = (
         np.zeros((len(starts), h), np.float32),
@@ -373,16 +384,17 @@ def gru_step_backward(
 
 @compiled
 def query_forward(
-    inputs: Floats, values: Floats, memory: Floats, U_gates_D: Floats, U_candidate: Floats, first: Floats, v: Floats,
+    inputs: Floats, values: Floats, memory: Floats,
+    U_gates_D: Floats, U_candidate: Floats, first: Floats, v: Floats,
     starts: Indices, lengths: Indices, memory_starts: Indices, backwards: bool, after: bool,
     states: Floats, previous: Floats, r: Floats, z: Floats, c: Floats, inner: Floats,
     f: Floats, log_a: Floats, soft: Floats,
 ) -> None:  # fmt: skip
     """A query component with feedback: GRU, attention, soft headword, step by step.
 
-    `memory` is E = exp(2 C m), `values` is what the soft headword is multiplied by: the first 3h columns of its
-    sum are fed to the next step. `U_gates_D` is [U | D]: one product gives this step's D q and the next step's
-    gates. Fed parts are added to `inputs` in place.
+    `memory` is E = exp(2 C m), `values` is what the soft headword is multiplied by: the first 3h columns of
+    its sum are fed to the next step. `U_gates_D` is [U | D]: one product gives this step's D q and the next
+    step's gates. Fed parts are added to `inputs` in place.
     """
     h, running = len(first), len(starts)
     state, reset_state = np.empty((running, h), np.float32), np.empty((running, h), np.float32)

@@ -67,7 +67,7 @@ class Grid:
 
 
 def gru_step(state: Tensor, inputs: Tensor, U: Tensor, *, reset: Reset) -> Tensor:
-    """h = z ⊙ h₋₁ + (1 − z) ⊙ h̃ with an LReL candidate (section 2.2); `inputs` is Wx + b of the three parts."""
+    """h = z ⊙ h₋₁ + (1 − z) ⊙ h̃ with an LReL candidate (section 2.2); `inputs` is Wx + b of all parts."""
     h = state.shape[-1]
     gates, candidate = inputs[..., : 2 * h], inputs[..., 2 * h :]
     if reset == "before":  # Cho et al. 2014, the paper's
@@ -101,8 +101,8 @@ def attend(
 ) -> tuple[Tensor, Tensor]:
     """Equations 1 and 2 for one word of each sentence: log a, and the soft headword's Σⱼ aⱼ valuesⱼ.
 
-    s = vᵀ tanh(C m + D q), normalised over the positions of the sentence. projected (d, B, T, h) is C m; query
-    (d, B, h) is D q; v (d, h); values (d, B, T, …). The results are (d, B, T) and (d, B, …).
+    s = vᵀ tanh(C m + D q), normalised over the positions of the sentence. projected (d, B, T, h) is C m;
+    query (d, B, h) is D q; v (d, h); values (d, B, T, …). The results are (d, B, T) and (d, B, …).
     """
     s = torch.tanh(projected + query[:, :, None]) @ v[:, None, :, None]
     log_a = torch.log_softmax(s[..., 0].masked_fill(~inside, -torch.inf), -1)
@@ -137,7 +137,7 @@ def query_recurrence(
     *,
     reset: Reset,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The query components with feedback (section 2.2): q (d, N, h), log a (d, N, T), soft headwords (d, N, …).
+    """Query components with feedback (section 2.2): q (d, N, h), log a (d, N, T), soft headwords (d, N, …).
 
     The soft headword of step t − 1 (t + 1 from the right) enters step t; at the first step it is zero.
     """
@@ -158,20 +158,39 @@ def query_recurrence(
     return q, a, m
 
 
+class GRU(nn.Module):
+    """The weights of a gated recurrent unit for each of k directions: reset gate, update gate, candidate."""
+
+    W: Tensor  # (k, h, 3h)
+    U: Tensor  # (k, h, 3h)
+    bias: Tensor  # (k, 3h)
+    first: Tensor  # (k, h): the state before the first step
+
+
 class BiAtt(nn.Module):
-    """Bi-directional attention with agreement."""
+    """Bi-directional attention with agreement; `ModelConfig.shapes` lists its weights."""
+
+    P: Tensor  # (width of E, h)
+    P_bias: Tensor
+    F: Tensor  # (d, 2h, 3h): the rows of the query's W that multiply m̃
+    C: Tensor  # (1 or A, 2h, h)
+    D: Tensor  # (A, h, h)
+    v: Tensor  # (A, h)
+    U: Tensor  # (A, 2h, R)
+    W: Tensor  # (d, h, R)
+    relation_bias: Tensor
 
     def __init__(self, config: ModelConfig, *, rows: int, relations: int, fused: bool = False) -> None:
         super().__init__()
         self.config = config
         self.directions = DIRECTIONS[config.directions]
         self.operations = import_module("biatt.fused" if fused else __name__)  # the same three functions
-        shapes = config.shapes(rows=rows, relations=relations)
-        self.E = nn.EmbeddingBag(*shapes.pop("E.weight"), mode="sum", sparse=True, include_last_offset=True)
-        self.memory, self.query = nn.Module(), nn.Module()
-        for name, shape in shapes.items():
+        self.E = nn.EmbeddingBag(rows, config.width, mode="sum", sparse=True, include_last_offset=True)
+        self.memory, self.query = GRU(), GRU()
+        for name, shape in config.shapes(rows=rows, relations=relations).items():
             owner, _, attribute = name.rpartition(".")
-            setattr(self.get_submodule(owner), attribute, nn.Parameter(torch.empty(shape)))
+            if owner != "E":
+                setattr(self.get_submodule(owner), attribute, nn.Parameter(torch.empty(shape)))
 
     @torch.no_grad()
     def initialise(self, *, deviation: float, first_state: float, generator: torch.Generator) -> None:
@@ -202,10 +221,18 @@ class BiAtt(nn.Module):
         inputs = x[is_word] @ self.query.W + self.query.bias[:, None]  # (d, N, 3h)
         projected = m @ self.C  # (1 or d, M, h)
         recurrent = self.query.U, self.query.first
-        if self.F is not None:
+        if self.config.feedback:
             values = m @ torch.cat([self.F, self.U], -1)  # (d, M, 3h + R)
             q, log_a, soft = run.query_recurrence(
-                inputs, values, projected, *recurrent, self.D, self.v, batch.words, self.directions, reset=reset
+                inputs,
+                values,
+                projected,
+                *recurrent,
+                self.D,
+                self.v,
+                batch.words,
+                self.directions,
+                reset=reset,
             )
         else:
             q = run.recurrence(inputs, *recurrent, batch.words, self.directions, reset=reset)
@@ -219,7 +246,7 @@ class BiAtt(nn.Module):
 
 
 def log_likelihood(output: Output, batch: Batch) -> Tensor:
-    """Σ log y + log aˡ + log aʳ of the gold tree (section 3); a relation never seen in training is passed over."""
+    """Σ log y + log aˡ + log aʳ of the gold tree (section 3); relations unseen in training do not count."""
     device = output.relations.device
     heads = torch.from_numpy(batch.heads).long().to(device)
     relations = torch.from_numpy(batch.relations).long().to(device)

@@ -78,7 +78,8 @@ class Parser:
             raise ModelError(f"{folder / 'config.json'} does not describe a biatt model.")
         if version > FORMAT_VERSION:
             raise ModelError(
-                f"{folder} holds a model of version {version}, but this biatt reads up to {FORMAT_VERSION}: upgrade it."
+                f"{folder} holds a model of version {version}, but this biatt reads up to {FORMAT_VERSION}: "
+                "upgrade it."
             )
         try:
             config = Config.from_json(description)
@@ -113,7 +114,9 @@ class Parser:
         encoded = [self.vocabulary.encode(sentence) for sentence in sentences]
         results: dict[int, Scores] = {}
         for indices in by_length([item.words for item in encoded], batch_words=BATCH_WORDS):
-            results.update(zip(indices, self.network.scores(collate([encoded[i] for i in indices])), strict=True))
+            results.update(
+                zip(indices, self.network.scores(collate([encoded[i] for i in indices])), strict=True)
+            )
         return [results[i] for i in range(len(sentences))]
 
     def parse(
@@ -127,13 +130,15 @@ class Parser:
     ) -> Iterator[Sentence]:
         """Copies of the sentences with HEAD and DEPREL set, in order, streamed.
 
-        `roots` None means one root for CoNLL-U sentences and any number for CoNLL-X ones. With `also`, DEPS or
-        PHEAD and PDEPREL hold the tree as well.
+        `roots` None means one root for CoNLL-U sentences and any number for CoNLL-X ones. With `also`, DEPS
+        or PHEAD and PDEPREL hold the tree as well.
         """
 
         def parsed(window: list[Sentence]) -> list[Sentence]:
             found = iter(self.scores([sentence for sentence in window if len(sentence)]))
-            tree = partial(with_best_tree, vocabulary=self.vocabulary, decoder=decoder, roots=roots, also=also)
+            tree = partial(
+                with_best_tree, vocabulary=self.vocabulary, decoder=decoder, roots=roots, also=also
+            )
             return [tree(sentence, next(found)) if len(sentence) else sentence for sentence in window]
 
         stream = iter(sentences)

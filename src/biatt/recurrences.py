@@ -55,7 +55,14 @@ def shares(lengths: NDArray[np.int32], count: int) -> list[Share]:
 
 
 def gru(
-    inputs: Floats, U: Floats, first: Floats, lengths: NDArray[np.int32], directions: str, *, after: bool, threads: int = 1
+    inputs: Floats,
+    U: Floats,
+    first: Floats,
+    lengths: NDArray[np.int32],
+    directions: str,
+    *,
+    after: bool,
+    threads: int = 1,
 ) -> States:
     """inputs (d, rows, 3h) → states (d, rows, h)."""
     saved = _states(inputs, after)
@@ -72,7 +79,14 @@ def gru(
 
 
 def gru_backward(
-    d_states: Floats, U: Floats, saved: States, lengths: NDArray[np.int32], directions: str, *, after: bool, threads: int = 1
+    d_states: Floats,
+    U: Floats,
+    saved: States,
+    lengths: NDArray[np.int32],
+    directions: str,
+    *,
+    after: bool,
+    threads: int = 1,
 ) -> tuple[Floats, Floats, Floats]:
     """Gradients of the inputs, of what U's candidate part gave, and of the first states."""
     d, rows, h = d_states.shape
@@ -91,14 +105,27 @@ def gru_backward(
 
 
 def attention(
-    queries: Floats, values: Floats, projected: Floats, v: Floats, words: NDArray[np.int32], *, threads: int = 1
+    queries: Floats,
+    values: Floats,
+    projected: Floats,
+    v: Floats,
+    words: NDArray[np.int32],
+    *,
+    threads: int = 1,
 ) -> Attention:
     """The attention of queries (A, N, h) that do not wait for it."""
     found = _attention(queries, values, projected, words)
 
     def task(k: int, share: Share) -> None:
         kernels.attend_all(
-            queries[k], values[k], _of(found.memory, k), v[k], *share, found.f[k], found.log_a[k], found.soft[k]
+            queries[k],
+            values[k],
+            _of(found.memory, k),
+            v[k],
+            *share,
+            found.f[k],
+            found.log_a[k],
+            found.soft[k],
         )
 
     _run(task, "l" * len(queries), words, threads)
@@ -106,7 +133,14 @@ def attention(
 
 
 def attention_backward(
-    d_log_a: Floats, d_soft: Floats, found: Attention, values: Floats, v: Floats, words: NDArray[np.int32], *, threads: int = 1
+    d_log_a: Floats,
+    d_soft: Floats,
+    found: Attention,
+    values: Floats,
+    v: Floats,
+    words: NDArray[np.int32],
+    *,
+    threads: int = 1,
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Gradients of the queries, of the values, of C m (raw) and of v."""
     d_queries, d_values = np.empty_like(found.f), np.empty_like(values)
@@ -149,9 +183,14 @@ def query_backward(
     values: Floats, U: Floats, D: Floats, v: Floats, words: NDArray[np.int32], directions: str,
     *, after: bool, threads: int = 1,
 ) -> tuple[Floats, ...]:  # fmt: skip
-    """Gradients of inputs, of U's candidate part, first states, D q, values, C m (raw) and v; fills in d_soft."""
+    """Gradients of inputs, U's candidate part, first states, D q, values, C m (raw), v; fills in d_soft."""
     d, rows, h = d_states.shape
-    d_inputs, d_inner, d_queries, d_values = _empty(d, rows, 3 * h), _empty(d, rows, h), _empty(d, rows, h), np.empty_like(values)
+    d_inputs, d_inner, d_queries, d_values = (
+        _empty(d, rows, 3 * h),
+        _empty(d, rows, h),
+        _empty(d, rows, h),
+        np.empty_like(values),
+    )
     d_memory, d_first, d_v = np.zeros((d, values.shape[1], h), np.float32), {}, {}
     U_gates, U_candidate = _split(U, transpose=True)
     D_T = np.ascontiguousarray(D.swapaxes(1, 2))
@@ -160,8 +199,8 @@ def query_backward(
         at = k, int(share.starts[0])
         d_first[at], d_v[at] = np.zeros(h, np.float32), np.zeros(h, np.float32)
         kernels.query_backward(
-            d_states[k], d_log_a[k], d_soft[k], values[k], _of(found.memory, k), U_gates[k], U_candidate[k], D_T[k], v[k],
-            *share, directions[k] == "r", after, *(part[k] for part in saved[1:]), found.f[k], found.log_a[k],
+            d_states[k], d_log_a[k], d_soft[k], values[k], _of(found.memory, k),
+            U_gates[k], U_candidate[k], D_T[k], v[k], *share, directions[k] == "r", after, *(part[k] for part in saved[1:]), found.f[k], found.log_a[k],
             d_inputs[k], d_inner[k], d_first[at], d_queries[k], d_memory[k], d_v[at],
         )  # fmt: skip
         kernels.values_backward(found.log_a[k], d_soft[k], *share, d_values[k])
@@ -175,7 +214,9 @@ def _executor(threads: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(threads)
 
 
-def _run(task: Callable[[int, Share], None], directions: str, lengths: NDArray[np.int32], threads: int) -> None:
+def _run(
+    task: Callable[[int, Share], None], directions: str, lengths: NDArray[np.int32], threads: int
+) -> None:
     """Do the task for every direction and share; the kernels leave the other threads running."""
     parts = shares(lengths, -(-threads // len(directions)))
     work = [(k, share) for share in parts for k in range(len(directions))]
@@ -192,8 +233,9 @@ def _empty(*shape: int) -> Floats:
 
 def _states(inputs: Floats, after: bool) -> States:
     d, rows, width = inputs.shape
-    parts = [_empty(d, rows, width // 3) for _ in range(6 if after else 5)]
-    return States(*parts[:5], parts[-1])  # `inner` is only touched where the reset acts after U
+    states, previous, r, z, c = (_empty(d, rows, width // 3) for _ in range(5))
+    inner = np.empty_like(c) if after else c  # only touched where the reset acts after U
+    return States(states, previous, r, z, c, inner)
 
 
 def _attention(queries: Floats, values: Floats, projected: Floats, words: NDArray[np.int32]) -> Attention:
@@ -201,12 +243,15 @@ def _attention(queries: Floats, values: Floats, projected: Floats, words: NDArra
     memory = np.empty_like(projected)
     kernels.exp_doubled(projected, memory)
     log_a = np.full((count, rows, int(words.max()) + 1), -np.inf, np.float32)
-    return Attention(_empty(count, rows, queries.shape[-1]), log_a, _empty(count, rows, values.shape[2]), memory)
+    return Attention(
+        _empty(count, rows, queries.shape[-1]), log_a, _empty(count, rows, values.shape[2]), memory
+    )
 
 
 def _of(memory: Floats, k: int) -> Floats:
     """The memory of attention k, which all attentions may share."""
-    return memory[k if len(memory) > 1 else 0]
+    one: Floats = memory[k if len(memory) > 1 else 0]
+    return one
 
 
 def _split(U: Floats, *, transpose: bool = False) -> tuple[Floats, Floats]:

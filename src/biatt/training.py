@@ -207,7 +207,7 @@ class Run:
             out.mkdir(parents=True, exist_ok=True)
 
     def search_rate(self) -> None:
-        """Climb in steps of `rate_step` to the rate with the best dev log-likelihood after one epoch (section 3)."""
+        """Climb in steps of `rate_step` to the best dev log-likelihood after one epoch (section 3)."""
         if self.state.epoch or self.state.finished:
             return
         step = self.config.training.rate_step
@@ -223,7 +223,7 @@ class Run:
                 self.state.search.append({"search": True, "rate": rate, **found})
                 self._save_checkpoint()
                 self.listener.epoch(self.state.search[-1])
-            return tried[rate]
+            return float(tried[rate])
 
         best = self.config.training.rate
         for direction in (step, -step):
@@ -274,10 +274,10 @@ class Run:
             value = float(loss.detach())
             if not math.isfinite(value):
                 raise TrainingError(
-                    f"The loss became {value} in epoch {epoch}; the model of epoch {self.state.best_epoch} is kept in "
-                    f"{self.out}. A lower rate than {rate:g} may help."
+                    f"The loss became {value} in epoch {epoch}; {self.out} keeps the model of epoch "
+                    f"{self.state.best_epoch}. A lower rate than {rate:g} may help."
                 )
-            loss.backward()  # type: ignore[no-untyped-call]
+            loss.backward()
             self.adam.step(rate)
             total += value * words
             self.listener.batch(words, value)
@@ -298,7 +298,7 @@ class Run:
         return {"dev_log_likelihood": total, "dev_uas": result.uas, "dev_las": result.las}
 
     def _schedule(self, epoch: int, dev_log_likelihood: float) -> None:
-        """Halve the rate from the first epoch on that does not beat the best; stop at the second such epoch."""
+        """Halve the rate from the first epoch on that does not beat the best; stop at the second."""
         state = self.state
         state.epoch = epoch
         if dev_log_likelihood > state.best_log_likelihood:
