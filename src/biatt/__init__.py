@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from biatt.evaluation import Evaluation
     from biatt.metrics import evaluate
     from biatt.parser import Parser, load
+    from biatt.text import read_tokens
     from biatt.training import train
 
 __version__ = "0.1.0"
@@ -37,6 +38,7 @@ _HOME = {
     "load": "parser",
     "preset": "config",
     "read": "conll",
+    "read_tokens": "text",
     "train": "training",
     "with_settings": "config",
     "write": "conll",
@@ -55,6 +57,7 @@ __all__ = [
     "load",
     "preset",
     "read",
+    "read_tokens",
     "train",
     "with_settings",
     "write",

@@ -37,9 +37,10 @@ class RootChoice(str, Enum):
     any = "any"
 
 
-class FileFormat(str, Enum):
+class InputFormat(str, Enum):
     conllu = "conllu"
     conllx = "conllx"
+    tokens = "tokens"
 
 
 class OutputFormat(str, Enum):
@@ -164,8 +165,8 @@ def parse(
         typer.Option(help="Children of ROOT; default: single for CoNLL-U, any for CoNLL-X."),
     ] = None,
     input_format: Annotated[
-        FileFormat | None,
-        typer.Option("--input", help="Format of the input; default: told by its content."),
+        InputFormat | None,
+        typer.Option("--input", help="tokens: a sentence a line; default: CoNLL, told by its content."),
     ] = None,
     format: Annotated[
         OutputFormat, typer.Option(help="conll as read, drawn trees, or SVG pictures.")
@@ -180,7 +181,10 @@ def parse(
     device: Annotated[str, typer.Option(help="cpu, or cuda for a GPU.")] = "cpu",
 ) -> None:
     """Parse a file: HEAD and DEPREL change, everything else stays as it was, byte for byte."""
-    sentences = biatt.read(file, format=input_format.value if input_format else None)
+    if input_format is InputFormat.tokens:
+        sentences = biatt.read_tokens(file)
+    else:
+        sentences = biatt.read(file, format=input_format.value if input_format else None)
     parser = biatt.load(model, device=device)
     parsed = parser.parse(
         sentences, decoder=decode.value, roots=roots.value if roots else None, threads=threads, also=also
@@ -245,6 +249,26 @@ def info(model: Annotated[Path, typer.Argument(help="Folder of the model.")]) ->
     card = model / "README.md"
     if card.is_file():
         typer.echo("\n" + card.read_text(encoding="utf-8"), nl=False)
+
+
+@app.command()
+def reproduce(
+    recipe: Annotated[Path, typer.Argument(help="TOML file that lists the runs.")],
+    treebanks: Annotated[Path, typer.Option(help="Folder below which the recipe's files are.")],
+    models: Annotated[Path, typer.Option(help="Folder for the models, finished or not.")] = Path("runs"),
+    threads: Annotated[int, typer.Option(min=1, help=THREADS_HELP)] = 1,
+) -> None:
+    """Run the experiments of a recipe that have no results yet, and write their results beside it."""
+    from biatt.progress import TrainingDisplay
+    from biatt.reproduce import reproduce
+
+    with TrainingDisplay() as display:
+
+        def listener(name: str) -> TrainingDisplay:
+            display.message(f"== {name}")
+            return display
+
+        reproduce(recipe, treebanks=treebanks, models=models, threads=threads, listener=listener)
 
 
 @app.command()

@@ -200,7 +200,8 @@ def query_backward(
         d_first[at], d_v[at] = np.zeros(h, np.float32), np.zeros(h, np.float32)
         kernels.query_backward(
             d_states[k], d_log_a[k], d_soft[k], values[k], _of(found.memory, k),
-            U_gates[k], U_candidate[k], D_T[k], v[k], *share, directions[k] == "r", after, *(part[k] for part in saved[1:]), found.f[k], found.log_a[k],
+            U_gates[k], U_candidate[k], D_T[k], v[k], *share, directions[k] == "r", after,
+            *(part[k] for part in saved[1:]), found.f[k], found.log_a[k],
             d_inputs[k], d_inner[k], d_first[at], d_queries[k], d_memory[k], d_v[at],
         )  # fmt: skip
         kernels.values_backward(found.log_a[k], d_soft[k], *share, d_values[k])

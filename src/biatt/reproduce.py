@@ -1,0 +1,220 @@
+"""Experiments from a recipe: train, parse, score, and write down all that is needed to do it again.
+
+A recipe is a TOML file with one table for each run:
+
+    [[run]]
+    name = "danish"                                # of its results
+    train = ["danish-conllx/train.conllx.xz"]      # files below the folder of treebanks
+    test = "danish-conllx/test.conllx.xz"
+    dev = "…"                                      # optional: else 5 % of train is held out
+    settings = ["hidden=176"]                      # optional: as for `biatt train --set`
+    preset = "paper"                               # optional
+    seeds = [1, 2, 3]
+    style = "conllx"                               # optional: how to score
+    punctuation = "ignore"                         # optional
+
+Each run and seed gives one JSON file in a folder named after the recipe; what has one is not run again. A table of
+all results, `RESULTS.md`, is written anew after each.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from importlib.metadata import version
+from pathlib import Path
+from statistics import mean, stdev
+from typing import Any, get_args
+
+from biatt.config import preset, with_settings
+from biatt.conll import read
+from biatt.decode import Decoder
+from biatt.errors import ConfigError
+from biatt.evaluation import Punctuation, Style
+from biatt.files import replacing
+from biatt.metrics import evaluate
+from biatt.training import Listener, train
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+
+@dataclass(frozen=True)
+class Run:
+    """One table of a recipe."""
+
+    name: str
+    train: Sequence[str]
+    test: str
+    seeds: Sequence[int]
+    dev: str | None = None
+    preset: str = "paper"
+    settings: Sequence[str] = ()
+    style: Style | None = None
+    punctuation: Punctuation | None = None
+
+
+def reproduce(
+    recipe: str | Path,
+    *,
+    treebanks: str | Path,
+    models: str | Path = "runs",
+    threads: int = 1,
+    listener: Callable[[str], Listener],
+) -> list[Path]:
+    """Do what of a recipe is not done yet; returns the result files in the recipe's order.
+
+    `models` keeps the trained models, and what is unfinished of them. `listener` makes the listener of one run.
+    """
+    recipe, treebanks = Path(recipe), Path(treebanks)
+    results = recipe.with_suffix("")
+    results.mkdir(exist_ok=True)
+    done = []
+    for run in read_recipe(recipe):
+        for seed in run.seeds:
+            path = results / f"{run.name}-seed{seed}.json"
+            if not path.exists():
+                folder = Path(models) / recipe.stem / f"{run.name}-seed{seed}"
+                found = measure(run, seed, treebanks, folder, threads=threads, listener=listener(path.stem))
+                with replacing(path) as file:
+                    file.write(json.dumps(found, ensure_ascii=False, indent=1).encode() + b"\n")
+            done.append(path)
+            with replacing(results / "RESULTS.md") as file:
+                file.write(summary(results, read_recipe(recipe)).encode())
+    return done
+
+
+def read_recipe(path: Path) -> list[Run]:
+    try:
+        tables = tomllib.loads(path.read_text(encoding="utf-8")).get("run", [])
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror}.") from error
+    except ValueError as error:
+        raise ConfigError(f"{path}: not a TOML file: {error}.") from error
+    known = {field.name for field in fields(Run)}
+    for table in tables:
+        if unknown := table.keys() - known:
+            raise ConfigError(
+                f"{path}: a run has no '{sorted(unknown)[0]}'; it has {', '.join(sorted(known))}."
+            )
+        if missing := {"name", "train", "test", "seeds"} - table.keys():
+            raise ConfigError(f"{path}: a run lacks '{sorted(missing)[0]}'.")
+    if not tables:
+        raise ConfigError(f"{path}: there is no [[run]] in it.")
+    return [Run(**table) for table in tables]
+
+
+def measure(
+    run: Run, seed: int, treebanks: Path, folder: Path, *, threads: int, listener: Listener
+) -> dict[str, Any]:
+    """Train (or go on with) one model and score it on the test file, once for each decoder."""
+    config = with_settings(preset(run.preset), run.settings)
+    names = [*run.train, *([run.dev] if run.dev else []), run.test]
+    command = (
+        f"biatt train --train {' '.join(run.train)} --preset {run.preset} --seed {seed} --threads {threads}"
+    )
+    command += "".join(f" --set {setting}" for setting in run.settings) + (
+        f" --dev {run.dev}" if run.dev else ""
+    )
+    parser = train(
+        [treebanks / name for name in run.train],
+        out=folder,
+        dev=treebanks / run.dev if run.dev else None,
+        config=config,
+        seed=seed,
+        threads=threads,
+        resume=True,
+        command=command,
+        listener=listener,
+    )
+    gold = list(read(treebanks / run.test, trees=True))
+    scores = {
+        decoder: evaluate(
+            gold,
+            parser.parse(gold, decoder=decoder, threads=threads),
+            style=run.style,
+            punctuation=run.punctuation,
+        ).as_dict()
+        for decoder in get_args(Decoder)
+    }
+    history = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    return {
+        "name": run.name,
+        "seed": seed,
+        "command": command,
+        "preset": run.preset,
+        "settings": list(run.settings),
+        "config": config.to_json(),
+        "data": {name: hashlib.sha256((treebanks / name).read_bytes()).hexdigest() for name in names},
+        "commit": _commit(),
+        "versions": {name: version(name) for name in ("biatt", "torch", "numpy", "numba")},
+        "python": platform.python_version(),
+        "machine": f"{platform.machine()}, {threads} thread(s)",
+        "history": history,
+        "test": scores,
+    }
+
+
+def summary(results: Path, runs: Sequence[Run]) -> str:
+    """A Markdown table of the results that exist: mean and standard deviation over seeds, in percent."""
+    lines = [
+        "# Results",
+        "",
+        f"Written by `biatt reproduce {results.name}.toml`. Scores are on test, in percent, mean ± standard deviation",
+        "over seeds; the model was chosen by dev log-likelihood.",
+        "",
+        "| run | seeds | epochs | UAS mst | LAS mst | UAS argmax | LAS argmax | crossed | uncrossed | % crossed |",
+        "|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for run in runs:
+        found = [
+            json.loads(path.read_text(encoding="utf-8"))
+            for seed in run.seeds
+            if (path := results / f"{run.name}-seed{seed}.json").exists()
+        ]
+        if not found:
+            continue
+        trees = [one["test"]["mst"]["breakdown"] for one in found]
+        cells = [
+            run.name,
+            ", ".join(str(one["seed"]) for one in found),
+            ", ".join(str(sum("epoch" in record for record in one["history"])) for one in found),
+            *(
+                _spread([one["test"][decoder][score] for one in found])
+                for decoder in ("mst", "argmax")
+                for score in ("uas", "las")
+            ),
+            *(
+                _spread([tree[name]["value"] for tree in trees])
+                for name in ("crossed", "uncrossed", "crossed_share")
+            ),
+        ]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def _spread(values: Sequence[float]) -> str:
+    text = f"{100 * mean(values):.2f}"
+    return f"{text} ± {100 * stdev(values):.2f}" if len(values) > 1 else text
+
+
+def _commit() -> str:
+    """The commit that produced a result, marked if the code had changes on top of it."""
+    here = Path(__file__).parent
+    try:
+        commit = subprocess.run(
+            ["git", "rev-parse", "HEAD"], cwd=here, capture_output=True, text=True, check=True
+        )
+        changes = subprocess.run(
+            ["git", "status", "--porcelain", "--", "."], cwd=here, capture_output=True, text=True, check=True
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+    return commit.stdout.strip() + (" with changes" if changes.stdout.strip() else "")
