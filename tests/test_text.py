@@ -9,7 +9,7 @@ from biatt.text import read_tokens
 
 
 def test_each_line_is_a_sentence_of_the_words_between_its_spaces() -> None:
-    sentences = list(read_tokens(io.BytesIO("Ada  slept .\n\n\tyes \r\nlast line".encode())))
+    sentences = list(read_tokens(io.BytesIO(b"Ada  slept .\n\n\tyes \r\nlast line")))
     assert [sentence.forms for sentence in sentences] == [["Ada", "slept", "."], ["yes"], ["last", "line"]]
     assert [sentence.line for sentence in sentences] == [1, 3, 4]
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from importlib.metadata import version
 from typing import Any
 
+from biatt import __version__
 from biatt.config import Config
 from biatt.vocabulary import Vocabulary
 
@@ -15,25 +16,33 @@ def model_card(
     config: Config, vocabulary: Vocabulary, about: Mapping[str, Any], best: Mapping[str, Any]
 ) -> str:
     """Markdown with data, scores, licence and command; deterministic but for the versions it names."""
-    versions = ", ".join(f"{name} {version(name)}" for name in ("biatt", "torch", "numpy"))
+    versions = f"biatt {__version__}, torch {version('torch')}, numpy {version('numpy')}"
+    rows = {
+        "training data": ", ".join(about["train"]),
+        "chosen by": about["dev"],
+        "word vectors": about["embeddings"] or "none",
+        "embedded columns": ", ".join(vocabulary.symbols),
+        "relations": len(vocabulary.relations),
+        "hidden size": config.model.hidden,
+        "dev UAS / LAS, MST": f"{100 * best['dev_uas']:.2f} / {100 * best['dev_las']:.2f}",
+        "best epoch": best["epoch"],
+        "seed, threads": f"{about['seed']}, {about['threads']}",
+        "licence": about["licence"],
+        "command": f"`{about['command'] or 'biatt.train(…)'}`",
+        "made with": f"{versions}, Python {platform.python_version()}",
+    }
     lines = [
         "# A biatt dependency parser",
         "",
         "| | |",
         "|---|---|",
-        f"| training data | {', '.join(about['train'])} |",
-        f"| chosen by | {about['dev']} |",
-        f"| word vectors | {about['embeddings'] or 'none'} |",
-        f"| embedded columns | {', '.join(vocabulary.symbols)} |",
-        f"| relations | {len(vocabulary.relations)} |",
-        f"| hidden size | {config.model.hidden} |",
-        f"| dev UAS / LAS, MST | {100 * best['dev_uas']:.2f} / {100 * best['dev_las']:.2f} |",
-        f"| best epoch | {best['epoch']} |",
-        f"| seed, threads | {about['seed']}, {about['threads']} |",
-        f"| licence | {about['licence']} |",
-        f"| command | `{about['command'] or 'biatt.train(…)'}` |",
-        f"| made with | {versions}, Python {platform.python_version()} |",
+        *(f"| {name} | {_cell(value)} |" for name, value in rows.items()),
         "",
         "The licence of the training data may bind the model; this card only repeats what training was told.",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _cell(value: object) -> str:
+    """What a user wrote must not end a cell or a row."""
+    return str(value).replace("|", "\\|").replace("\n", " ")

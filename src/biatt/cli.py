@@ -11,12 +11,39 @@ from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
+from typer.core import TyperGroup
 
 import biatt
 from biatt import config as settings
 from biatt.errors import BiattError
 
+
+class Verbs(TyperGroup):
+    """Bad input is one sentence on standard error and exit code 2, whatever the verb."""
+
+    def invoke(self, ctx: Any) -> Any:  # typer would turn some of these into exits of its own
+        try:
+            return super().invoke(ctx)
+        except BiattError as error:
+            _leave(str(error), code=2)
+        except ModuleNotFoundError as error:
+            if error.name != "torch":
+                raise
+            _leave("training needs torch: pip install 'biatt[train]'.", code=2)
+        except KeyboardInterrupt:
+            _leave("interrupted.", code=130)
+        except BrokenPipeError:  # the reader of our output has left: nothing to say to it
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise SystemExit(141) from None
+
+
+def _leave(text: str, *, code: int) -> NoReturn:
+    print(f"biatt: {text}", file=sys.stderr)
+    raise SystemExit(code)
+
+
 app = typer.Typer(
+    cls=Verbs,
     help="Dependency parsing by bi-directional attention with agreement.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -290,7 +317,7 @@ def _print_tables(tables: list[Any]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    console = Console(highlight=False)
+    console = Console(highlight=False, markup=False, emoji=False)  # a relation may look like either
     for table in tables:
         drawn = Table(title=table.title, title_justify="left", box=box.SIMPLE_HEAD)
         for i, column in enumerate(table.columns):
@@ -305,17 +332,5 @@ def _print_tables(tables: list[Any]) -> None:
         console.print(drawn)
 
 
-def main() -> NoReturn:
-    """Run a verb; bad input is one sentence on standard error and exit code 2."""
-    try:
-        app(standalone_mode=True)
-    except BiattError as error:
-        print(f"biatt: {error}", file=sys.stderr)
-        raise SystemExit(2) from None
-    except KeyboardInterrupt:
-        print("biatt: interrupted.", file=sys.stderr)
-        raise SystemExit(130) from None
-    except BrokenPipeError:  # the reader of our output has left: nothing to say to it
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise SystemExit(141) from None
-    raise SystemExit(0)
+def main() -> None:
+    app()

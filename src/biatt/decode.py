@@ -74,7 +74,7 @@ def projective(arc_scores: npt.ArrayLike, *, roots: Roots = "single") -> Heads:
     """The tree of the highest score among those without crossing arcs: Eisner's algorithm, O(n³)."""
     single = _wants_single(roots)
     scores, best = _prepared(arc_scores)
-    if _spans(best, single) and not _crossing(best, True).any():
+    if _spans(best, single) and not crossing_arcs(best).any():
         return best
     return _eisner(scores, single)
 
@@ -86,17 +86,19 @@ def is_tree(heads: Sequence[int] | npt.NDArray[np.integer[Any]]) -> bool:
 
 def is_projective(heads: Sequence[int] | npt.NDArray[np.integer[Any]]) -> bool:
     """Whether no two arcs cross, those from ROOT (at position 0, before the first word) included."""
-    return not _crossing(np.array(heads, dtype=np.int32), True).any()
+    return not crossing_arcs(heads).any()
 
 
-def crossing_arcs(heads: Sequence[int] | npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.bool_]:
+def crossing_arcs(
+    heads: Sequence[int] | npt.NDArray[np.integer[Any]], *, among: npt.ArrayLike | None = None
+) -> npt.NDArray[np.bool_]:
     """True for each word whose arc crosses another arc of the same tree: (n,).
 
-    Two arcs cross if exactly one end of the one lies strictly between the ends of the other. Arcs from ROOT
-    neither cross nor are crossed; the share of crossing arcs that treebanks are described by is counted so,
-    over all words. A tree without them may yet not be projective: an arc may pass over a child of ROOT.
+    Two arcs cross if exactly one end of the one lies strictly between the ends of the other; ROOT is at
+    position 0. With `among`, a truth value for each word, only arcs to words where it holds are there at all.
     """
-    return _crossing(np.array(heads, dtype=np.int32), False)
+    there = np.ones(len(heads), dtype=np.bool_) if among is None else np.asarray(among, dtype=np.bool_)
+    return _crossing(np.array(heads, dtype=np.int32), there)
 
 
 def _wants_single(roots: Roots) -> bool:
@@ -369,15 +371,13 @@ def _eisner(scores: npt.NDArray[np.float64], single: bool) -> Heads:
 
 
 @compiled
-def _crossing(heads: Heads, from_root: bool) -> npt.NDArray[np.bool_]:
+def _crossing(heads: Heads, there: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
     n = len(heads)
     crossed = np.zeros(n, dtype=np.bool_)
     for t in range(1, n + 1):
         left, right = min(t, heads[t - 1]), max(t, heads[t - 1])
-        if left == 0 and not from_root:
-            continue
         for u in range(t + 1, n + 1):
             low, high = min(u, heads[u - 1]), max(u, heads[u - 1])
-            if (left < low < right < high or low < left < high < right) and (low > 0 or from_root):
+            if there[t - 1] and there[u - 1] and (left < low < right < high or low < left < high < right):
                 crossed[t - 1] = crossed[u - 1] = True
     return crossed

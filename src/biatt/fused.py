@@ -16,7 +16,7 @@ from torch.autograd import Function
 
 from biatt import recurrences
 from biatt.config import Reset
-from biatt.kernels import Floats
+from biatt.kernels import CLAMPED, Floats
 from biatt.vocabulary import Indices
 
 
@@ -100,7 +100,7 @@ class _Attention(Function):
         d_queries, d_values, d_memory, d_v = recurrences.attention_backward(
             d_log_a, d_soft, found, _array(values), _array(v), words, threads=torch.get_num_threads()
         )
-        d_projected = _gradient_of_projection(d_memory, v, shared=len(found.memory) == 1)
+        d_projected = _gradient_of_projection(d_memory, v, found.memory)
         return (
             torch.from_numpy(d_queries),
             torch.from_numpy(d_values),
@@ -131,7 +131,7 @@ class _QueryRecurrence(Function):
             d_states, d_log_a, d_soft.copy(), saved, found, _array(values), _array(U), _array(D), _array(v),
             words, directions, after=after, threads=torch.get_num_threads(),
         )  # fmt: skip
-        d_projected = _gradient_of_projection(d_memory, v, shared=len(found.memory) == 1)
+        d_projected = _gradient_of_projection(d_memory, v, found.memory)
         d_D = torch.from_numpy(saved.states).mT @ torch.from_numpy(d_queries)
         d_U = _gradient_of_U(saved, d_inputs, d_inner, after)
         tensors = [torch.from_numpy(array) for array in (d_inputs, d_values, d_first, d_v)]
@@ -152,7 +152,10 @@ def _gradient_of_U(saved: recurrences.States, d_inputs: Floats, d_inner: Floats,
     return torch.cat([gates, multiplied.mT @ torch.from_numpy(d_inner)], -1)
 
 
-def _gradient_of_projection(d_memory: Floats, v: Tensor, *, shared: bool) -> Tensor:
-    """The factor 4v that the kernels leave out, and the sum over attentions that share C m."""
+def _gradient_of_projection(d_memory: Floats, v: Tensor, memory: Floats) -> Tensor:
+    """The factor 4v that the kernels leave out, the sum over attentions that share C m, and its clamp."""
     gradient = torch.from_numpy(d_memory) * (4 * v.detach())[:, None]
-    return gradient.sum(0, keepdim=True) if shared else gradient
+    if len(memory) == 1:
+        gradient = gradient.sum(0, keepdim=True)
+    clamped = (memory >= CLAMPED) | (memory <= 1 / CLAMPED)
+    return gradient.masked_fill(torch.from_numpy(clamped), 0)

@@ -13,6 +13,7 @@ products of whole arrays, such as the gradients of weights, to the caller.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,10 @@ SLOPE = np.float32(0.1)  # of the leaky rectified linear function
 STATE_LIMIT = np.float32(
     1e4
 )  # candidates are cut here, far above any trained state, so that nothing overflows
-EXPONENT_LIMIT = np.float32(40)  # exp(2 · 40) still leaves room in float32
+EXPONENT_LIMIT = np.float32(
+    87
+)  # of 2x in exp(2x); a product of two may overflow: 1 / (1 + inf) is the right 0
+CLAMPED = np.float32(np.exp(86.9))  # exp(2x) above this, or below its inverse, passes no gradient on
 
 ONE = np.float32(1)
 ZERO = np.float32(0)
@@ -47,9 +51,9 @@ def _float_from_bits(typing: Any, bits: Any) -> Any:
     return types.float32(types.int32), generate
 
 
-@compiled_fast
+@partial(compiled, fastmath={"contract", "nsz"})  # sums in another order would lose three times as much
 def exp(x: np.float32) -> np.float32:
-    """eˣ within 2e-7 relative (Cephes' polynomial), in a form that compiles to vector instructions."""
+    """eˣ within 1e-7 relative (Cephes' polynomial), in a form that compiles to vector instructions."""
     x = min(max(x, np.float32(-87)), np.float32(88))
     k = np.floor(x * LOG2_E + np.float32(0.5))
     x = x - k * LN2_HIGH - k * LN2_LOW
@@ -259,19 +263,29 @@ def attend_backward(
             product += d_soft[k] * row[k]
         ds[j] = d_log_a[j] + exp(log_a[j]) * product
         total += ds[j]
+    top = 0
+    for j in range(len(ds)):
+        ds[j] -= exp(log_a[j]) * total
+        top = j if abs(ds[j]) > abs(ds[top]) else top
+    # The weights add up to 0, so a constant may be taken off their factors: less is lost in rounding. That of
+    # the largest weight is 0 where tanh is flat, so that what the weights miss 0 by does not get through.
+    constant = np.empty_like(f)
+    for k in range(len(f)):
+        s = ONE / (ONE + memory[start + top, k] * f[k])
+        constant[k] = s * (ONE - s)
     d_y[:] = ZERO
     for j in range(len(ds)):
-        weight = ds[j] - exp(log_a[j]) * total
+        weight = ds[j]
         e, d_e = memory[start + j], d_memory[start + j]
         for k in range(len(f)):
             s = ONE / (ONE + e[k] * f[k])
-            inner = weight * s * (ONE - s)
-            # The weights add up to 0, so a constant may be taken off their factors: less is lost in rounding.
+            factor = s * (ONE - s)
             d_v[k] += weight * (ONE - np.float32(2) * s)
-            d_y[k] += inner - weight * np.float32(0.25)
-            d_e[k] += inner
+            d_y[k] += weight * (factor - constant[k])
+            d_e[k] += weight * factor
     for k in range(len(f)):
-        d_y[k] *= np.float32(4) * v[k]
+        inside = f[k] < CLAMPED and f[k] > ONE / CLAMPED
+        d_y[k] *= np.float32(4) * v[k] if inside else ZERO
 
 
 @compiled
@@ -430,7 +444,7 @@ def query_backward(
 ) -> None:  # fmt: skip
     """Gradients of inputs, first state, D q, C m (raw: without its factor 4v) and v.
 
-    The part of `d_soft` that was fed to the next step is filled in, so that the caller can go on to `values`.
+    What was fed to the next step is added to `d_soft`, so that the caller can go on to `values`.
     """
     h, running = d_states.shape[1], 0
     d, d_reset, d_gates, queries = (
@@ -446,7 +460,9 @@ def query_backward(
         for i in range(running):
             p, words = row_at(starts[i], lengths[i], step, backwards), lengths[i] + 1
             if step + 1 < lengths[i]:
-                d_soft[p, : 3 * h] = d_inputs[row_at(starts[i], lengths[i], step + 1, backwards)]
+                fed = d_inputs[row_at(starts[i], lengths[i], step + 1, backwards)]
+                for k in range(3 * h):
+                    d_soft[p, k] += fed[k]
             attend_backward(
                 memory, memory_starts[i], f[p], v, log_a[p, :words], d_log_a[p, :words],
                 values, d_soft[p], ds[:words], d_memory, d_v, d_y[p],

@@ -18,13 +18,13 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
+from itertools import compress
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-import numpy as np
-
 from biatt.alignment import Layout, align, lay_out, line_of
 from biatt.conll import FEATS, HEAD, LEMMA, UPOS, XPOS, Sentence, read
+from biatt.decode import crossing_arcs
 from biatt.errors import BiattError, FormatError
 from biatt.evaluation import (
     Attachment,
@@ -196,28 +196,19 @@ class _Arc(NamedTuple):
 def _arcs(gold: Sequence[_Tree], system: Sequence[_Tree], *, ignore: bool) -> Iterator[_Arc]:
     for number, (tree, found) in enumerate(zip(gold, system, strict=True)):
         sentence_length = _bin(len(tree.forms), SENTENCE_LENGTHS)
-        counted = [word for word, form in enumerate(tree.forms) if not (ignore and is_punctuation(form))]
-        crossing = _crossing([(tree.heads[word], word + 1) for word in counted])
-        for word, crossed in zip(counted, crossing, strict=True):
+        counted = [not (ignore and is_punctuation(form)) for form in tree.forms]
+        crossing = crossing_arcs(tree.heads, among=counted).tolist()
+        for word in compress(range(len(counted)), counted):
             yield _Arc(
                 number,
                 sentence_length,
-                crossed,
+                crossing[word],
                 tree.relations[word],
                 found.relations[word],
                 _arc_bin(word, tree.heads[word]),
                 _arc_bin(word, found.heads[word]),
                 tree.heads[word] == found.heads[word],
             )
-
-
-def _crossing(arcs: Sequence[tuple[int, int]]) -> list[bool]:
-    """Which arcs cross another of them; unlike those of a tree, they may lack some words' arcs."""
-    ends = np.sort(np.array(arcs, dtype=np.int64).reshape(-1, 2))
-    left, right = ends[:, 0], ends[:, 1]
-    # [i, j]: arc j begins strictly inside arc i and ends beyond it
-    leaves = (left[:, None] < left) & (left < right[:, None]) & (right[:, None] < right)
-    return [bool(row.any()) for row in leaves | leaves.T]
 
 
 def _break_down(gold: Sequence[_Tree], system: Sequence[_Tree], *, ignore: bool) -> Breakdown:

@@ -18,16 +18,20 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
-from torch.nn import functional as F
 
 from biatt.batches import Batch, split_scores, word_positions
 from biatt.config import DIRECTIONS, ModelConfig, Reset
 from biatt.decode import Scores
 from biatt.errors import ConfigError, ModelError
 from biatt.vocabulary import Indices
+
+try:
+    import torch
+    from torch import Tensor, nn
+    from torch.nn import functional as F
+except ModuleNotFoundError:
+    raise ConfigError("Training, and parsing on a GPU, need PyTorch: pip install 'biatt[train]'.") from None
 
 SLOPE = 0.1  # of the leaky rectified linear function's negative part (section 2.1)
 STATE_LIMIT = 1e4

@@ -61,10 +61,8 @@ class Parser:
         if device == "cpu" and fused is not False:
             self.network = FusedNetwork(config.model, self.weights, **size)
         else:
-            try:
-                from biatt.model import load_network
-            except ImportError:
-                raise ConfigError("This needs torch: pip install 'biatt[train]'.") from None
+            from biatt.model import load_network
+
             self.network = load_network(config.model, self.weights, device=device, **size)
 
     @classmethod

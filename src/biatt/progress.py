@@ -14,7 +14,7 @@ class TrainingDisplay:
     """Listens to training and draws it on standard error."""
 
     def __init__(self) -> None:
-        self.console = Console(stderr=True, highlight=False)
+        self.console = Console(stderr=True, highlight=False, markup=False, emoji=False)
         self.bar = Progress(
             TextColumn("{task.description}"),
             BarColumn(),

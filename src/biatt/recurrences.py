@@ -183,7 +183,7 @@ def query_backward(
     values: Floats, U: Floats, D: Floats, v: Floats, words: NDArray[np.int32], directions: str,
     *, after: bool, threads: int = 1,
 ) -> tuple[Floats, ...]:  # fmt: skip
-    """Gradients of inputs, U's candidate part, first states, D q, values, C m (raw), v; fills in d_soft."""
+    """Gradients of inputs, U's candidate part, first states, D q, values, C m (raw), v; adds to d_soft."""
     d, rows, h = d_states.shape
     d_inputs, d_inner, d_queries, d_values = (
         _empty(d, rows, 3 * h),

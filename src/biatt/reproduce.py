@@ -13,8 +13,8 @@ A recipe is a TOML file with one table for each run:
     style = "conllx"                               # optional: how to score
     punctuation = "ignore"                         # optional
 
-Each run and seed gives one JSON file in a folder named after the recipe; what has one is not run again. A table of
-all results, `RESULTS.md`, is written anew after each.
+Each run and seed gives one JSON file in a folder named after the recipe; what has one is not run again. A
+table of all results, `RESULTS.md`, is written anew after each.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def reproduce(
 ) -> list[Path]:
     """Do what of a recipe is not done yet; returns the result files in the recipe's order.
 
-    `models` keeps the trained models, and what is unfinished of them. `listener` makes the listener of one run.
+    `models` keeps the trained models, finished or not. `listener` makes the listener of one run.
     """
     recipe, treebanks = Path(recipe), Path(treebanks)
     results = recipe.with_suffix("")
@@ -167,11 +167,12 @@ def summary(results: Path, runs: Sequence[Run]) -> str:
     lines = [
         "# Results",
         "",
-        f"Written by `biatt reproduce {results.name}.toml`. Scores are on test, in percent, mean ± standard deviation",
-        "over seeds; the model was chosen by dev log-likelihood.",
+        f"Written by `biatt reproduce {results.name}.toml`. Scores are on test, in percent, mean ± standard",
+        "deviation over seeds; each model was chosen by dev log-likelihood.",
         "",
-        "| run | seeds | epochs | UAS mst | LAS mst | UAS argmax | LAS argmax | crossed | uncrossed | % crossed |",
-        "|---|---|---|---|---|---|---|---|---|---|",
+        "| run | seeds | epochs | UAS mst | LAS mst | UAS argmax | LAS argmax | crossed | uncrossed "
+        "| % crossed |",
+        "|" + 10 * "---|",
     ]
     for run in runs:
         found = [

@@ -12,7 +12,7 @@ from biatt.files import name_of, reading
 
 
 def read_tokens(source: str | Path | BinaryIO) -> Iterator[Sentence]:
-    """A sentence for each line with words between spaces; "-" is standard input, empty lines are passed over."""
+    """A sentence for each line of words between spaces; "-" is standard input, empty lines are skipped."""
     name = name_of(source)
     with reading(source) as file:
         for number, line in enumerate(file, 1):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -18,6 +19,7 @@ from typing import Any, Protocol
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 
@@ -102,6 +104,8 @@ def train(
     config, listener, out = config or Config(), listener or Silent(), Path(out)
     if threads < 1:
         raise ConfigError("threads must be at least 1.")
+    if not 0 <= seed < 2**63:
+        raise ConfigError(f"The seed must be from 0 to 2^63 - 1, not {seed}.")
     torch.set_num_threads(threads)
     files = [train] if isinstance(train, (str, Path)) else list(train)
     train_sentences, dev_sentences = _treebank(files, dev, dev_fraction, seed)
@@ -116,7 +120,10 @@ def train(
     vocabulary = Vocabulary.build(
         train_sentences, columns=config.model.columns, min_count=config.model.min_count
     )
-    fingerprint = _fingerprint(config, seed, threads, search_rate, vectors, train_sentences, dev_sentences)
+    if not vocabulary.symbols:
+        raise TrainingError(
+            f"Every column to embed ({', '.join(config.model.columns)}) is empty in the training data."
+        )
     run = Run(config, vocabulary, train_sentences, dev_sentences, seed=seed, device=device, listener=listener)
     run.about = {
         "train": [str(file) for file in files],
@@ -131,13 +138,16 @@ def train(
         forms = vocabulary.symbols.get("form", [])
         found = {form: vector for form in forms if (vector := vectors.get(form)) is not None}
         run.initial_forms = {vocabulary.row("form", form): vector for form, vector in found.items()}
-        listener.message(f"{len(found)} of {len(forms)} forms have a vector in {embeddings}.")
+    options = [config, seed, threads, search_rate, *run.initial_forms]
+    fingerprint = _fingerprint(options, [*run.initial_forms.values()], train_sentences, dev_sentences)
+    run.open(out, fingerprint, resume=resume)
     listener.message(
         f"{len(train_sentences)} sentences to train on, {len(dev_sentences)} to choose by; "
         f"{', '.join(vocabulary.symbols)}; {len(vocabulary.relations)} relations; "
         f"{sum(p.numel() for p in run.network.parameters()):,} parameters."
     )
-    run.open(out, fingerprint, resume=resume)
+    if vectors is not None:
+        listener.message(f"{len(found)} of {len(forms)} forms have a vector in {embeddings}.")
     if search_rate:
         run.search_rate()
     run.finish_epochs()
@@ -171,7 +181,7 @@ class Run:
             config.model, rows=vocabulary.size, relations=len(vocabulary.relations), fused=device == "cpu"
         )
         self.network.to(torch_device(device))
-        self.initial_forms: dict[int | None, np.ndarray] = {}
+        self.initial_forms: dict[int | None, NDArray[np.float32]] = {}
         self.about: dict[str, Any] = {}
         self.restart()
 
@@ -204,7 +214,12 @@ class Run:
                 self.listener.message(f"{out} is already trained.")
                 self.state.finished = True
         else:
-            out.mkdir(parents=True, exist_ok=True)
+            try:
+                out.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise ConfigError(f"{out} cannot be a folder for the model: {error.strerror}.") from error
+            if not os.access(out, os.W_OK):
+                raise ConfigError(f"{out} is a folder that cannot be written to.")
 
     def search_rate(self) -> None:
         """Climb in steps of `rate_step` to the best dev log-likelihood after one epoch (section 3)."""
@@ -242,6 +257,7 @@ class Run:
             loss = self.train_epoch(epoch, rate, title=f"epoch {epoch}")
             trained = time.perf_counter()
             found = self.evaluate()
+            self._check_finite("dev log-likelihood", found["dev_log_likelihood"], epoch, rate)
             self._schedule(epoch, found["dev_log_likelihood"])
             record = {
                 "epoch": epoch,
@@ -272,16 +288,21 @@ class Run:
             words = int(batch.words.sum())
             loss = -log_likelihood(self.network(batch), batch) / words
             value = float(loss.detach())
-            if not math.isfinite(value):
-                raise TrainingError(
-                    f"The loss became {value} in epoch {epoch}; {self.out} keeps the model of epoch "
-                    f"{self.state.best_epoch}. A lower rate than {rate:g} may help."
-                )
+            self._check_finite("loss", value, epoch, rate)
             loss.backward()
             self.adam.step(rate)
             total += value * words
             self.listener.batch(words, value)
         return total / sum(self.lengths)
+
+    def _check_finite(self, what: str, value: float, epoch: int, rate: float) -> None:
+        if not math.isfinite(value):
+            best = self.state.best_epoch
+            kept = f"keeps the model of epoch {best}" if best else "has no model yet"
+            raise TrainingError(
+                f"The {what} became {value} in epoch {epoch}: a lower rate than {rate:g} may help; "
+                f"{self.out} {kept}."
+            )
 
     @torch.no_grad()
     def evaluate(self) -> dict[str, float]:
@@ -339,7 +360,7 @@ class Run:
                 state = State(**json.loads(file.metadata()["state"]))
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
         except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
-            raise ModelError(f"{path} is damaged ({error}): delete it to start over.") from error
+            raise ModelError(f"{path} is damaged ({error}): start over in another folder.") from error
         if state.fingerprint != fingerprint:
             raise ConfigError(
                 f"{path} is of a run with other data, settings, seed or threads: repeat that run's options."
@@ -391,14 +412,15 @@ def _treebank(
     return sentences, held_out
 
 
-def _fingerprint(*parts: object) -> str:
+def _fingerprint(
+    options: Sequence[object], vectors: Sequence[NDArray[np.float32]], *treebanks: Sequence[Sentence]
+) -> str:
     """A digest of everything that determines the weights."""
-    digest = hashlib.sha256()
-    for part in parts:
-        if isinstance(part, list):
-            for sentence in part:
-                digest.update(sentence.to_text().encode())
-        else:
-            digest.update(repr(part).encode())
+    digest = hashlib.sha256(repr(options).encode())
+    for vector in vectors:
+        digest.update(vector.tobytes())
+    for treebank in treebanks:
         digest.update(b"\0")
+        for sentence in treebank:
+            digest.update(sentence.to_text().encode())
     return digest.hexdigest()

@@ -1,0 +1,104 @@
+"""What is measured on: a treebank's sentences, a model, and sentences of any length made of both."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from biatt.config import Config, preset
+from biatt.conll import DEPREL, FEATS, FORM, LEMMA, UPOS, XPOS, Sentence, read, write
+from biatt.errors import BiattError
+from biatt.model import BiAtt
+from biatt.parser import Parser
+from biatt.vocabulary import Vocabulary
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How much of everything is measured."""
+
+    dev_sentences: int | None  # None: all
+    copies: int  # of the dev file, where threads are compared
+    training_words: int
+    words: int  # of each set of sentences of one length
+    lengths: tuple[int, ...]
+    latency_calls: int
+    long_sentence: int
+
+
+FULL = Sizes(None, 4, 4000, 4000, (10, 20, 50, 100, 200, 500, 1000), 300, 2000)
+QUICK = Sizes(100, 2, 500, 500, (10, 20, 50, 100), 20, 200)
+
+
+@dataclass(frozen=True)
+class Workload:
+    sizes: Sizes
+    repeats: int
+    seed: int
+    folder: Path  # for files that last as long as the run
+    model: Path
+    fused: Parser
+    torch: Parser
+    dev: Path  # CoNLL-U, not compressed
+    sentences: list[Sentence]  # of dev
+    train: list[Sentence]
+
+    @property
+    def words(self) -> int:
+        return sum(map(len, self.sentences))
+
+    def random_sentences(self, length: int, words: int) -> list[Sentence]:
+        """Sentences of one length, of about so many words in all: dev words and heads drawn at random."""
+        generator = np.random.default_rng([self.seed, length])
+        tokens = [row for sentence in self.sentences for row in sentence.rows]
+        sentences = []
+        for _ in range(max(1, words // length)):
+            rows = [tokens[i] for i in generator.integers(len(tokens), size=length)]
+            forms, lemmas, upos, xpos, feats, deprels = (
+                [row[column] for row in rows] for column in (FORM, LEMMA, UPOS, XPOS, FEATS, DEPREL)
+            )
+            heads = [(t + int(step)) % (length + 1) for t, step in
+                     enumerate(generator.integers(1, length + 1, size=length), 1)]  # fmt: skip
+            sentences.append(
+                Sentence.from_words(
+                    forms, lemmas=lemmas, upos=upos, xpos=xpos, feats=feats, heads=heads, deprels=deprels
+                )
+            )
+        return sentences
+
+
+def prepare(
+    treebank: Path, model: Path | None, folder: Path, *, sizes: Sizes, repeats: int, seed: int
+) -> Workload:
+    train = list(read(_file(treebank, "train")))
+    sentences = list(read(_file(treebank, "dev")))[: sizes.dev_sentences]
+    sentences = [sentence for sentence in sentences if len(sentence)]
+    dev = folder / "dev.conllu"
+    write(sentences, dev)
+    if model is None:
+        model = folder / "model"
+        untrained(preset("paper"), train, seed=seed).save(model)
+    parsers = Parser.load(model), Parser.load(model, fused=False)
+    return Workload(sizes, repeats, seed, folder, model, *parsers, dev, sentences, train)
+
+
+def untrained(config: Config, sentences: list[Sentence], *, seed: int) -> Parser:
+    """A parser of random weights, of the size that training on these sentences would give."""
+    vocabulary = Vocabulary.build(sentences, columns=config.model.columns, min_count=config.model.min_count)
+    network = BiAtt(config.model, rows=vocabulary.size, relations=len(vocabulary.relations))
+    network.initialise(
+        deviation=config.training.deviation,
+        first_state=config.training.first_state,
+        generator=torch.Generator().manual_seed(seed),
+    )
+    return Parser(config, vocabulary, {name: value.numpy() for name, value in network.state_dict().items()})
+
+
+def _file(treebank: Path, part: str) -> Path:
+    found = sorted(treebank.glob(f"*{part}.conllu*"))
+    if len(found) != 1:
+        raise BiattError(f"{treebank} has {len(found)} files *{part}.conllu*, but must have one.")
+    return found[0]
