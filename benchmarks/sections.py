@@ -76,7 +76,7 @@ def parsing(work: Workload) -> tuple[Results, Results]:
     parts = ("reading", "decoding", "writing")
     shares = {name: 100 * ratio(rounds[name], rounds["fused"]) for name in parts}
     seconds = {name: median(rounds[name].seconds) for name in rounds}
-    results = {
+    results: Results = {
         "words": work.words,
         "sentences": len(work.sentences),
         **{name: throughput(rounds[name], work.words) for name in ("fused", "argmax", "torch")},
@@ -91,16 +91,16 @@ def parsing(work: Workload) -> tuple[Results, Results]:
     found = limits.operations(config, relations, map(len, work.sentences))
     rates = {product.name: product.operations / seconds[product.name] for product in (*large, recurrent)}
     fastest = max(rates[product.name] for product in large)
-    slowest_possible = (found.total - found.recurrent) / fastest + found.recurrent / rates[recurrent.name]
+    # seconds a word with the recurrent products at the rate of their own small shape
+    by_shape = (found.total - found.recurrent) / fastest + found.recurrent / rates[recurrent.name]
     speed = results["fused"]["words_per_second"]
     limit = {
         "flops_per_word": {**found._asdict(), "total": found.total},
         "gflops_per_second": {name: rate / 1e9 for name, rate in rates.items()},
         "words_per_second": fastest / found.total,
         "fused_share_percent": 100 * speed * found.total / fastest,
-        # the same with the recurrent products at the rate of their own small shape
-        "words_per_second_by_shape": 1 / slowest_possible,
-        "fused_share_percent_by_shape": 100 * speed * slowest_possible,
+        "words_per_second_by_shape": 1 / by_shape,
+        "fused_share_percent_by_shape": 100 * speed * by_shape,
     }
     return results, limit
 
@@ -235,11 +235,13 @@ def threads(work: Workload) -> Results:
     large, out = work.folder / "large.conllu", work.folder / "large-parsed.conllu"
     large.write_bytes(work.dev.read_bytes() * work.sizes.copies)
     batches = _training_batches(work, work.sizes.training_words)
+
+    def parse(count: int) -> Callable[[], object]:
+        return lambda: write(work.fused.parse(read(large), threads=count), out)
+
     paths: dict[str, Callable[[], object]] = {}
     for count in (1, 2):
-        paths[f"parsing_{count}"] = lambda count=count: write(
-            work.fused.parse(read(large), threads=count), out
-        )
+        paths[f"parsing_{count}"] = parse(count)
         paths[f"training_{count}"] = _steps(work, batches, fused=True, threads=count)
     rounds = interleaved(paths, repeats=work.repeats)
     words = {

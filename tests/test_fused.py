@@ -10,6 +10,12 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch import Tensor
+
+from biatt import fused, model
+from biatt.batches import Batch, collate
+from biatt.config import ModelConfig
+from biatt.model import BiAtt, scores
 from test_model import (
     RELATIONS,
     ROWS,
@@ -21,12 +27,6 @@ from test_model import (
     random_sentences,
     slow_forward,
 )
-from torch import Tensor
-
-from biatt import fused, model
-from biatt.batches import Batch, collate
-from biatt.config import ModelConfig
-from biatt.model import BiAtt, scores
 
 
 @pytest.fixture(autouse=True)

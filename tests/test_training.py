@@ -1,4 +1,4 @@
-"""Training: its schedule beside a slow twin, repeatable, resumable after any death, never a half-written model."""
+"""Training: schedule beside a slow twin, repeatable, resumable after any death, never half a model."""
 
 from __future__ import annotations
 
@@ -34,6 +34,7 @@ from biatt.vocabulary import Vocabulary
 
 SOURCE = Path(__file__).parents[1] / "src"
 SMALL = with_settings(Config(), ["hidden=16", "rate=0.01", "epochs=4"])
+MAIN = "from biatt.cli import main; main()"
 TIMINGS = ("seconds", "words_per_second")
 
 
@@ -96,9 +97,10 @@ class Told(Silent):
 
 def test_learns_twenty_sentences_by_heart(tmp_path: Path) -> None:
     path = tmp_path / "twenty.conllu"
-    write([sentence for sentence in generate(100, seed=3) if len(sentence) <= 9][:20], path)
-    config = with_settings(Config(), ["hidden=32", "rate=0.005", "batch_words=1", "min_count=1"])
-    parser = train(path, dev=path, out=tmp_path / "model", config=config, seed=3)
+    write(generate(20, seed=3), path)
+    config = with_settings(Config(), ["hidden=32", "rate=0.005", "batch_words=40", "epochs=15"])
+    # The file ten times over: an epoch of twenty sentences is so short that luck decides when it drops.
+    parser = train([path] * 10, dev=path, out=tmp_path / "model", config=config)
     result = evaluate(list(read(path)), list(parser.parse(read(path))))
     assert (result.uas, result.las) == (1.0, 1.0)
 
@@ -288,15 +290,15 @@ def test_search_climbs_to_where_no_step_is_better(
 
 
 def test_search_uses_the_rate_that_was_best_after_one_epoch(treebank: Path, tmp_path: Path) -> None:
-    config = with_settings(SMALL, ["rate=0.0006", "epochs=2"])
+    config = with_settings(SMALL, ["rate=0.02", "epochs=2"])
     train(treebank, out=tmp_path / "model", config=config, search_rate=True)
     found = untimed(tmp_path / "model")
     trials, epochs = [r for r in found if "search" in r], [r for r in found if "epoch" in r]
-    assert len(trials) >= 2
+    assert len(trials) >= 3
     best = max(trials, key=lambda record: record["dev_log_likelihood"])
-    steps = sorted(round(record["rate"] / 0.0002, 6) for record in trials)
+    steps = sorted(round(record["rate"] / 0.0002, 3) for record in trials)
     assert steps == list(range(int(steps[0]), int(steps[-1]) + 1))
-    assert 3 in steps
+    assert 100 in steps
     assert epochs[0]["rate"] == best["rate"]
     assert epochs[0]["dev_log_likelihood"] == best["dev_log_likelihood"]  # the trial is not trained upon
 
@@ -385,9 +387,9 @@ def test_interrupted_run_leaves_the_best_model_so_far(treebank: Path, tmp_path: 
     assert list(load(tmp_path / "cut").parse(generate(2, seed=8)))
 
 
-@pytest.mark.parametrize("stop", [1, 2, 4])
+@pytest.mark.parametrize("stop", [2, 3])
 def test_interrupted_search_ends_like_a_whole_one(treebank: Path, tmp_path: Path, stop: int) -> None:
-    config = with_settings(SMALL, ["rate=0.0004", "epochs=2"])
+    config = with_settings(SMALL, ["rate=0.02", "epochs=2"])
 
     def run(name: str, **more: Any) -> Parser:
         return train(treebank, out=tmp_path / name, config=config, search_rate=True, **more)
@@ -423,12 +425,12 @@ def test_run_killed_at_random_moments_ends_like_a_whole_one(tmp_path: Path) -> N
     """Real processes, killed in and after the search for the rate, with word vectors."""
     write(generate(300, seed=9), tmp_path / "t.conllu")
     write_vectors(tmp_path / "v.vec", ["the", "a", "Ada"], width=12)
-    changes = ["hidden=16", "rate=0.0004", "epochs=5"]
+    changes = ["hidden=16", "rate=0.02", "epochs=5"]
     options: dict[str, Any] = {"embeddings": tmp_path / "v.vec", "search_rate": True}
     train(tmp_path / "t.conllu", out=tmp_path / "whole", config=with_settings(Config(), changes), **options)
 
     out, dice = tmp_path / "killed", random.Random(1)
-    command = [sys.executable, "-m", "biatt", "train", "--train", str(tmp_path / "t.conllu")]
+    command = [sys.executable, "-c", MAIN, "train", "--train", str(tmp_path / "t.conllu")]
     command += ["--out", str(out), "--embeddings", str(tmp_path / "v.vec"), "--search-rate", "--resume"]
     command += [word for change in changes for word in ("--set", change)]
     environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
@@ -471,9 +473,15 @@ def saved_state(out: Path) -> State:
 
 @pytest.mark.parametrize(
     "other",
-    [{"seed": 2}, {"threads": 2}, {"search_rate": True}, {"config": with_settings(SMALL, ["hidden=20"])}, {"dev_fraction": 0.5}],
-    ids=str,
-)  # fmt: skip
+    [
+        {"seed": 2},
+        {"threads": 2},
+        {"search_rate": True},
+        {"config": with_settings(SMALL, ["hidden=20"])},
+        {"dev_fraction": 0.5},
+    ],
+    ids=lambda other: next(iter(other)),
+)
 def test_resuming_with_other_options_is_refused(
     treebank: Path, tmp_path: Path, other: dict[str, Any]
 ) -> None:
@@ -647,7 +655,7 @@ def test_weights_ruined_by_an_epochs_last_step_stop_training_too(
 
 
 def test_absurd_rate_ends_in_one_sentence(treebank: Path, tmp_path: Path) -> None:
-    with pytest.raises(TrainingError, match=r"a lower rate than 1e\+38 may help"):
+    with pytest.raises(TrainingError, match="a lower rate may help"):
         train(treebank, out=tmp_path / "m", config=with_settings(SMALL, ["rate=1e38"]))
 
 
@@ -678,8 +686,13 @@ def test_dev_fraction_is_between_0_and_1(treebank: Path, tmp_path: Path, fractio
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [({"threads": 0}, "threads"), ({"seed": -1}, "seed"), ({"seed": 2**64}, "seed"), ({"device": "abacus"}, "device")],
-)  # fmt: skip
+    [
+        ({"threads": 0}, "threads"),
+        ({"seed": -1}, "seed"),
+        ({"seed": 2**64}, "seed"),
+        ({"device": "abacus"}, "device"),
+    ],
+)
 def test_impossible_option_is_refused(
     treebank: Path, tmp_path: Path, options: dict[str, Any], message: str
 ) -> None:

@@ -283,6 +283,9 @@ def reproduce(
     recipe: Annotated[Path, typer.Argument(help="TOML file that lists the runs.")],
     treebanks: Annotated[Path, typer.Option(help="Folder below which the recipe's files are.")],
     models: Annotated[Path, typer.Option(help="Folder for the models, finished or not.")] = Path("runs"),
+    only: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Just this run; may be repeated.")
+    ] = None,
     threads: Annotated[int, typer.Option(min=1, help=THREADS_HELP)] = 1,
 ) -> None:
     """Run the experiments of a recipe that have no results yet, and write their results beside it."""
@@ -295,7 +298,9 @@ def reproduce(
             display.message(f"== {name}")
             return display
 
-        reproduce(recipe, treebanks=treebanks, models=models, threads=threads, listener=listener)
+        reproduce(
+            recipe, treebanks=treebanks, models=models, only=only or [], threads=threads, listener=listener
+        )
 
 
 @app.command()

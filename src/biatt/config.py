@@ -136,7 +136,10 @@ class TrainingConfig:
     beta1: float = setting(0.9, "Adam's decay of the first moment (the authors')")
     beta2: float = setting(0.99, "Adam's decay of the second moment (the authors')")
     epsilon: float = setting(1e-8, "Adam's epsilon (the authors')")
-    clip: float = setting(1.0, "largest global norm of a batch's gradient; larger ones are scaled down")
+    clip: float = setting(
+        0.1,
+        "largest global norm of a gradient; most are scaled down to it, so that no batch outweighs another",
+    )
     batch_words: int = setting(100, "words a batch: about five sentences; larger batches score lower")
     epochs: int = setting(60, "most epochs; the schedule stops long before")
     deviation: float = setting(0.1, "standard deviation of initial weights: the paper's variance of 0.01")

@@ -85,14 +85,21 @@ class Parser:
             raise ModelError(
                 f"{folder / 'config.json'} holds settings that this biatt does not know."
             ) from error
-        vocabulary = Vocabulary.from_json(_read_json(folder / "vocabulary.json"))
+        symbols = _read_json(folder / "vocabulary.json")
         path = folder / "model.safetensors"
         if not path.is_file():
             raise ModelError(f"{folder} has no model.safetensors: its training has not finished an epoch.")
         try:
-            return cls(config, vocabulary, load_file(path), device=device, fused=fused)
-        except (SafetensorError, OSError) as error:
+            weights = load_file(path)
+        except (
+            SafetensorError,
+            OSError,
+            TypeError,
+            AttributeError,
+        ) as error:  # the last two: no such numbers
             raise ModelError(f"{path} is damaged or cut short ({error}).") from error
+        try:
+            return cls(config, Vocabulary.from_json(symbols), weights, device=device, fused=fused)
         except ModelError as error:
             raise ModelError(f"{folder}: {error}") from error
 
@@ -105,7 +112,8 @@ class Parser:
             with replacing(folder / name) as file:
                 file.write(json.dumps(data, ensure_ascii=False, indent=1).encode() + b"\n")
         with replacing(folder / "model.safetensors") as file:
-            file.write(save(self.weights))
+            # Of an array that is not in one piece, safetensors would write the rows in the wrong order.
+            file.write(save({name: np.ascontiguousarray(value) for name, value in self.weights.items()}))
 
     def scores(self, sentences: Sequence[Sentence]) -> list[Scores]:
         """The network's scores of each sentence; a sentence must have a word."""
@@ -187,5 +195,5 @@ def _read_json(path: Path) -> Any:
         return json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ModelError(f"{path.parent} is not a model folder: it has no {path.name}.") from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ModelError(f"{path} is damaged or cut short ({error}).") from error

@@ -66,10 +66,11 @@ def reproduce(
     *,
     treebanks: str | Path,
     models: str | Path = "runs",
+    only: Sequence[str] = (),
     threads: int = 1,
     listener: Callable[[str], Listener],
 ) -> list[Path]:
-    """Do what of a recipe is not done yet; returns the result files in the recipe's order.
+    """Do what of a recipe is not done yet, or `only` the runs of these names; returns the result files.
 
     `models` keeps the trained models, finished or not. `listener` makes the listener of one run.
     """
@@ -77,7 +78,12 @@ def reproduce(
     results = recipe.with_suffix("")
     results.mkdir(exist_ok=True)
     done = []
-    for run in read_recipe(recipe):
+    runs = read_recipe(recipe)
+    if unknown := set(only) - {run.name for run in runs}:
+        raise ConfigError(f"{recipe}: there is no run '{sorted(unknown)[0]}'.")
+    for run in runs:
+        if only and run.name not in only:
+            continue
         for seed in run.seeds:
             path = results / f"{run.name}-seed{seed}.json"
             if not path.exists():
@@ -87,7 +93,7 @@ def reproduce(
                     file.write(json.dumps(found, ensure_ascii=False, indent=1).encode() + b"\n")
             done.append(path)
             with replacing(results / "RESULTS.md") as file:
-                file.write(summary(results, read_recipe(recipe)).encode())
+                file.write(summary(results, runs).encode())
     return done
 
 

@@ -257,7 +257,6 @@ class Run:
             loss = self.train_epoch(epoch, rate, title=f"epoch {epoch}")
             trained = time.perf_counter()
             found = self.evaluate()
-            self._check_finite("dev log-likelihood", found["dev_log_likelihood"], epoch, rate)
             self._schedule(epoch, found["dev_log_likelihood"])
             record = {
                 "epoch": epoch,
@@ -288,19 +287,19 @@ class Run:
             words = int(batch.words.sum())
             loss = -log_likelihood(self.network(batch), batch) / words
             value = float(loss.detach())
-            self._check_finite("loss", value, epoch, rate)
+            self._check_finite("loss", value)
             loss.backward()
             self.adam.step(rate)
             total += value * words
             self.listener.batch(words, value)
         return total / sum(self.lengths)
 
-    def _check_finite(self, what: str, value: float, epoch: int, rate: float) -> None:
+    def _check_finite(self, what: str, value: float) -> None:
         if not math.isfinite(value):
             best = self.state.best_epoch
             kept = f"keeps the model of epoch {best}" if best else "has no model yet"
             raise TrainingError(
-                f"The {what} became {value} in epoch {epoch}: a lower rate than {rate:g} may help; "
+                f"The {what} became {value} in epoch {self.state.epoch + 1}: a lower rate may help; "
                 f"{self.out} {kept}."
             )
 
@@ -312,7 +311,9 @@ class Run:
         for indices in by_length([item.words for item in self.dev], batch_words=BATCH_WORDS):
             batch = collate([self.dev[i] for i in indices])
             output = self.network(batch)
-            total += float(log_likelihood(output, batch))
+            value = float(log_likelihood(output, batch))
+            self._check_finite("dev log-likelihood", value)
+            total += value
             for i, found in zip(indices, scores(output, batch), strict=True):
                 parsed[i] = with_best_tree(self.dev_sentences[i], found, self.vocabulary)
         result = metrics.evaluate(self.dev_sentences, parsed)

@@ -1,0 +1,150 @@
+from __future__ import annotations
+
+import importlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from biatt.config import ModelConfig
+from biatt.conll import write
+from biatt.grammar import generate
+
+pytest.importorskip("matplotlib", reason="the benchmarks need the extra `bench`")
+
+FOLDER = Path(__file__).parents[1] / "benchmarks"
+SPEEDS = {"words_per_second", "words_per_cpu_second"}
+KEYS: dict[str, set[str]] = {
+    "conditions": {
+        *("cpu", "cores", "python", "biatt", "numpy", "numba", "torch", "commit", "seed", "repeats"),
+        *("quick", "treebank", "model", "hidden", "columns", "relations", "parameters", "load_before"),
+    },
+    "parsing": {
+        *("words", "sentences", "fused", "argmax", "torch", "fused_over_torch"),
+        *("share_percent", "mst_over_argmax_percent"),
+    },
+    "limit": {
+        *("flops_per_word", "gflops_per_second", "words_per_second", "fused_share_percent"),
+        *("words_per_second_by_shape", "fused_share_percent_by_shape"),
+    },
+    "agreement": {"words", "different_heads", "different_relations"},
+    "training": {"words", "batch_words", "fused", "torch", "fused_over_torch"},
+    "sentence_lengths": {"25", "100"},
+    "latency": {"words", "calls", "fused", "torch"},
+    "start_up": {"biatt_parse_seconds", "import_torch_seconds", "python_seconds"},
+    "memory": {"dev_file_mib", "long_sentence_words", "long_sentence_mib", "import_torch_mib"},
+    "scaling": {"lengths", "fused", "torch"},
+    "threads": {"parsing", "training"},
+}
+
+
+@pytest.fixture(scope="module")
+def quick(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the results of a quick run on made-up sentences."""
+    folder = tmp_path_factory.mktemp("benchmarks")
+    write(generate(100, seed=1), folder / "train.conllu")
+    write(generate(20, seed=2), folder / "dev.conllu.xz")
+    options = ["--treebank", str(folder), "--quick", "--repeats", "1", "--out", str(folder / "out")]
+    subprocess.run([sys.executable, str(FOLDER / "run.py"), *options], check=True)
+    return folder / "out"
+
+
+def load(name: str, monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.syspath_prepend(str(FOLDER))
+    return importlib.import_module(name)
+
+
+def test_quick_run_gives_the_documented_keys(quick: Path) -> None:
+    results = json.loads((quick / "results.json").read_text(encoding="utf-8"))
+    assert {section: set(found) for section, found in results.items()} == KEYS
+    for path in ("fused", "argmax", "torch"):
+        assert results["parsing"][path].keys() == SPEEDS
+        assert all(speed > 0 for speed in results["parsing"][path].values())
+    assert sum(results["parsing"]["share_percent"].values()) == pytest.approx(100, abs=0.1)
+    for path in ("fused", "torch"):
+        assert len(results["scaling"][path]["us_per_word"]) == len(results["scaling"]["lengths"])
+
+
+def test_every_section_is_in_the_readme() -> None:
+    text = (FOLDER / "README.md").read_text(encoding="utf-8")
+    assert [section for section in KEYS if f"| `{section}` |" not in text] == []
+
+
+def test_quick_run_draws_a_plot(quick: Path) -> None:
+    assert (quick / "results.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_both_paths_give_the_same_trees(quick: Path) -> None:
+    found = json.loads((quick / "results.json").read_text(encoding="utf-8"))["agreement"]
+    assert found["words"] > 0
+    assert found["different_heads"] == found["different_relations"] == 0
+
+
+def test_treebank_without_files_is_refused_in_one_sentence(tmp_path: Path) -> None:
+    options = ["--treebank", str(tmp_path), "--quick"]
+    done = subprocess.run([sys.executable, str(FOLDER / "run.py"), *options], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stderr == f"{tmp_path} has 0 files *train.conllu*, but must have one.\n"
+
+
+def test_paths_take_turns_after_one_round_to_warm_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[str] = []
+    paths = {name: lambda name=name: calls.append(name) for name in "ab"}
+    rounds = load("timing", monkeypatch).interleaved(paths, repeats=2)
+    assert calls == list("ababab")
+    assert [len(found.seconds) for found in rounds.values()] == [2, 2]
+
+
+def test_a_ratio_is_taken_within_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    timing = load("timing", monkeypatch)
+    slow, fast = timing.Rounds([2.0, 20.0, 6.0], []), timing.Rounds([1.0, 10.0, 2.0], [])
+    assert timing.ratio(slow, fast) == 2.0
+
+
+def operations_one_by_one(config: ModelConfig, relations: int, lengths: list[int]) -> float:
+    """Two for every multiplication in the paper's equations, word by word."""
+    h, total = config.hidden, 0
+    attentions = 2 if config.attention == "agreement" else 1
+    for n in lengths:
+        for _position in range(n + 1):
+            total += 2 * config.width * h  # P
+            for _direction in range(2):
+                total += 3 * (2 * h * h + 2 * h * h)  # three parts of the memory's GRU, from x and from h₋₁
+            total += 2 * (2 * h) * h * (1 if config.shared_memory_projection else attentions)  # C
+            total += attentions * 2 * (2 * h) * relations  # U
+            total += 2 * 2 * (2 * h) * 3 * h if config.feedback else 0  # what feeds the soft headword
+        for _word in range(n):
+            for _direction in range(2):
+                total += 3 * (2 * h * h + 2 * h * h)  # the query's GRU
+                total += 2 * h * relations  # W
+            total += 2 * 2 * h * h  # D, on both queries
+            for _position in range(n + 1):
+                columns = relations + (3 * h if config.feedback else 0)
+                total += attentions * (4 * h + 2 * columns)
+    return total / sum(lengths)
+
+
+CONFIGS = [
+    ModelConfig(hidden=5),
+    ModelConfig(hidden=3, embedding=7, shared_memory_projection=False),
+    ModelConfig(hidden=4, feedback=False),
+    ModelConfig(hidden=4, feedback=False, attention="single"),
+]
+
+
+@given(
+    config=st.sampled_from(CONFIGS),
+    relations=st.integers(1, 9),
+    lengths=st.lists(st.integers(1, 12), min_size=1, max_size=5),
+)
+def test_operations_are_those_of_the_equations(
+    config: ModelConfig, relations: int, lengths: list[int]
+) -> None:
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        found = load("limits", monkeypatch).operations(config, relations, lengths)
+    assert found.total == pytest.approx(operations_one_by_one(config, relations, lengths))

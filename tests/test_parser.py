@@ -1,0 +1,401 @@
+"""The parser that a user holds: model folders, whole and damaged, and parsing."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import pickle
+import struct
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from itertools import count, cycle, islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from biatt import parser as parser_module
+from biatt.config import COLUMNS, Config, ModelConfig
+from biatt.conll import DEPREL, DEPS, HEAD, PDEPREL, PHEAD, Sentence, read, write
+from biatt.decode import heads as decoded_heads
+from biatt.decode import is_projective, is_tree
+from biatt.errors import ModelError
+from biatt.grammar import generate
+from biatt.parser import WINDOW_SENTENCES, Parser, in_order, load
+from biatt.vocabulary import Vocabulary
+
+TREEBANK = generate(60)
+SOURCE = Path(parser_module.__file__).parents[1]
+
+
+def random_parser(*, hidden: int = 8, deviation: float = 0.5, seed: int = 0, **options: Any) -> Parser:
+    """Random weights give trees as wild as can be: crossing, with several roots, with cycles in argmax."""
+    config = Config(ModelConfig(hidden=hidden, min_count=1))
+    vocabulary = Vocabulary.build(TREEBANK, columns=COLUMNS, min_count=1)
+    shapes = config.model.shapes(rows=vocabulary.size, relations=len(vocabulary.relations))
+    draw = np.random.default_rng(seed)
+    weights = {name: draw.normal(0, deviation, shape).astype(np.float32) for name, shape in shapes.items()}
+    return Parser(config, vocabulary, weights, **options)
+
+
+PARSER = random_parser()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    PARSER.save(tmp_path / "model")
+    return tmp_path / "model"
+
+
+def trees(sentences: Iterator[Sentence] | list[Sentence]) -> list[tuple[list[int], list[str]]]:
+    return [(sentence.heads, sentence.deprels) for sentence in sentences]
+
+
+# Model folders
+
+
+def test_saved_and_loaded_model_gives_the_same_scores(folder: Path) -> None:
+    loaded = load(folder)
+    assert loaded.config == PARSER.config
+    assert loaded.vocabulary.to_json() == PARSER.vocabulary.to_json()
+    for one, other in zip(loaded.scores(TREEBANK), PARSER.scores(TREEBANK), strict=True):
+        assert all(np.array_equal(part, same) for part, same in zip(one, other, strict=True))
+
+
+def test_weights_in_any_memory_layout_are_saved_as_they_are(tmp_path: Path) -> None:
+    weights = {name: np.asfortranarray(value) for name, value in PARSER.weights.items()}
+    Parser(PARSER.config, PARSER.vocabulary, weights).save(tmp_path)
+    for name, value in load(tmp_path).weights.items():
+        np.testing.assert_array_equal(value, PARSER.weights[name])
+
+
+def test_saving_over_a_model_replaces_it(folder: Path) -> None:
+    other = random_parser(hidden=5, seed=1)
+    other.save(folder)
+    assert trees(load(folder).parse(TREEBANK)) == trees(other.parse(TREEBANK))
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "config.json",
+        "model.safetensors",
+        "vocabulary.json",
+    ]
+
+
+def change_config(folder: Path, change: Callable[[Any], Any]) -> None:
+    path = folder / "config.json"
+    data = json.loads(path.read_text("utf-8"))
+    change(data)
+    path.write_text(json.dumps(data), "utf-8")
+
+
+def odd_numbers(folder: Path, kind: str) -> None:
+    header = json.dumps({"P": {"dtype": kind, "shape": [2], "data_offsets": [0, 4]}}).encode()
+    header += b" " * (-len(header) % 8)
+    (folder / "model.safetensors").write_bytes(struct.pack("<Q", len(header)) + header + bytes(4))
+
+
+def cut(folder: Path, name: str, size: int) -> None:
+    path = folder / name
+    path.write_bytes(path.read_bytes()[:size])
+
+
+DAMAGES: dict[str, tuple[Callable[[Path], Any], str]] = {
+    "no config": (lambda f: (f / "config.json").unlink(), "no config.json"),
+    "no vocabulary": (lambda f: (f / "vocabulary.json").unlink(), "no vocabulary.json"),
+    "no weights": (lambda f: (f / "model.safetensors").unlink(), "no model.safetensors"),
+    "empty config": (lambda f: cut(f, "config.json", 0), r"config.json is damaged"),
+    "cut config": (lambda f: cut(f, "config.json", 40), r"config.json is damaged"),
+    "cut vocabulary": (lambda f: cut(f, "vocabulary.json", 70), r"vocabulary.json is damaged"),
+    "config is no text": (lambda f: (f / "config.json").write_bytes(b"\xff\xfe{}"), "config.json is damaged"),
+    "bottomless config": (lambda f: (f / "config.json").write_text("[" * 200_000), "config.json is damaged"),
+    "config is a list": (lambda f: (f / "config.json").write_text("[1]"), "does not describe a biatt model"),
+    "another program's": (lambda f: (f / "config.json").write_text("{}"), "does not describe a biatt model"),
+    "newer": (lambda f: change_config(f, lambda c: c.update(version=2)), "version 2.*upgrade"),
+    "version is text": (
+        lambda f: change_config(f, lambda c: c.update(version="1")),
+        "does not describe a biatt model",
+    ),
+    "unknown setting": (
+        lambda f: change_config(f, lambda c: c["model"].update(heads=8)),
+        "settings that this biatt does not know",
+    ),
+    "unknown value": (
+        lambda f: change_config(f, lambda c: c["model"].update(directions="upwards")),
+        "settings that this biatt does not know",
+    ),
+    "hidden size is text": (
+        lambda f: change_config(f, lambda c: c["model"].update(hidden="big")),
+        "settings that this biatt does not know",
+    ),
+    "no settings": (
+        lambda f: change_config(f, lambda c: c.pop("model")),
+        "settings that this biatt does not know",
+    ),
+    "settings are a list": (
+        lambda f: change_config(f, lambda c: c.update(model=[1])),
+        "settings that this biatt does not know",
+    ),
+    "another hidden size": (
+        lambda f: change_config(f, lambda c: c["model"].update(hidden=9)),
+        "weights do not fit",
+    ),
+    "another vocabulary": (
+        lambda f: (f / "vocabulary.json").write_text('{"symbols": {"form": ["a"]}, "relations": ["x"]}'),
+        "weights do not fit",
+    ),
+    "vocabulary without relations": (
+        lambda f: (f / "vocabulary.json").write_text('{"symbols": {}}'),
+        "no relations",
+    ),
+    "vocabulary is a number": (lambda f: (f / "vocabulary.json").write_text("3"), "vocabulary"),
+    "empty weights": (lambda f: cut(f, "model.safetensors", 0), "model.safetensors is damaged"),
+    "header cut short": (lambda f: cut(f, "model.safetensors", 30), "model.safetensors is damaged"),
+    "weights cut short": (lambda f: cut(f, "model.safetensors", -1), "model.safetensors is damaged"),
+    "half-size floats": (lambda f: odd_numbers(f, "BF16"), "model.safetensors is damaged"),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGES)
+def test_damaged_model_is_a_clear_error_that_names_the_folder(folder: Path, name: str) -> None:
+    damage, message = DAMAGES[name]
+    damage(folder)
+    with pytest.raises(ModelError, match=message) as caught:
+        load(folder)
+    assert str(folder) in str(caught.value)
+    assert str(caught.value).endswith(".")
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.data())
+def test_model_cut_anywhere_is_a_model_error(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    folder = tmp_path_factory.getbasetemp() / "cut"
+    PARSER.save(folder)
+    name = data.draw(st.sampled_from(["config.json", "vocabulary.json", "model.safetensors"]))
+    size = (folder / name).stat().st_size
+    cut(folder, name, data.draw(st.integers(0, size - 3)))  # the last bytes of JSON are "}\n"
+    with pytest.raises(ModelError):
+        load(folder)
+
+
+def test_weights_that_do_not_fit_are_a_model_error_in_torch_too(folder: Path) -> None:
+    change_config(folder, lambda c: c["model"].update(hidden=9))
+    with pytest.raises(ModelError, match="weights do not fit"):
+        load(folder, fused=False)
+
+
+@pytest.mark.parametrize("make", [lambda path: None, lambda path: path.write_text("{}")])
+def test_missing_folder_or_file_in_its_place_is_a_model_error(tmp_path: Path, make: Any) -> None:
+    make(tmp_path / "model")
+    with pytest.raises(ModelError, match=r"no model folder .*model\."):
+        load(tmp_path / "model")
+
+
+class Trap:
+    """Creates a file when it is unpickled."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Path.touch, (self.path,)
+
+
+@pytest.mark.parametrize("fused", [True, False])
+def test_pickle_in_the_place_of_the_weights_is_never_executed(folder: Path, fused: bool) -> None:
+    sprung = folder / "sprung"
+    trap = pickle.dumps(Trap(sprung))
+    (folder / "model.safetensors").write_bytes(trap)
+    with pytest.raises(ModelError, match="damaged"):
+        load(folder, fused=fused)
+    assert not sprung.exists()
+    pickle.loads(trap)  # the trap does work
+    assert sprung.exists()
+
+
+# Parsing
+
+EVERYTHING = (
+    "# sent_id = 1\r\n"
+    "# text = Dogs don't bark.\r\n"
+    "1\tDogs\tdog\tNOUN\tNNS\tNumber=Plur\t_\t_\t_\tGloss=hund|SpaceAfter=No\r\n"
+    "2-3\tdon't\t_\t_\t_\t_\t_\t_\t_\tX=1\r\n"
+    "2\tdo\tdo\tAUX\tVBP\t_\t_\t_\t4:aux\t_\r\n"
+    "# a comment between words\r\n"
+    "3\tn't\tnot\tPART\tRB\t_\t2\tx\t_\t_\r\n"
+    "3.1\tghost\t_\t_\t_\t_\t_\t_\t4:dep\t_\r\n"
+    "4\tbark\tbark\tVERB\tVB\t_\t_\t_\t_\tStars=*\r\n"
+    "\r\n"
+    "# a block without words\n"
+    "\n"
+    "1\tSleep\t_\t_\t_\t_\t_\t_\t_\t_\n"
+    "\n\n"
+)
+
+
+def parsed_text(text: str, **options: Any) -> str:
+    target = io.BytesIO()
+    write(PARSER.parse(read(io.BytesIO(text.encode()), **options)), target)
+    return target.getvalue().decode()
+
+
+def test_only_head_and_relation_change() -> None:
+    found = parsed_text(EVERYTHING)
+    changed = 0
+    for before, after in zip(EVERYTHING.split("\n"), found.split("\n"), strict=True):
+        old, new = before.split("\t"), after.split("\t")
+        if old[0].isdigit():
+            assert new[HEAD].isdigit()
+            assert new[DEPREL] in PARSER.vocabulary.relations
+            new[HEAD : DEPREL + 1] = old[HEAD : DEPREL + 1]
+            changed += 1
+        assert new == old
+    assert changed == 5
+
+
+def test_tree_can_be_written_to_the_other_columns_as_well() -> None:
+    words = ["dogs", "bark", "now"]
+    (one,) = PARSER.parse([Sentence.from_words(words)], also=True)
+    assert [row[DEPS] for row in one.rows] == [f"{row[HEAD]}:{row[DEPREL]}" for row in one.rows]
+    (other,) = PARSER.parse([Sentence.from_words(words, format="conllx")], also=True)
+    assert all(row[PHEAD] == row[HEAD] and row[PDEPREL] == row[DEPREL] for row in other.rows)
+
+
+def test_sentences_come_back_in_order_and_unchanged_themselves() -> None:
+    sentences = generate(WINDOW_SENTENCES + 30, seed=3)
+    before = [sentence.to_text() for sentence in sentences]
+    found = list(PARSER.parse(iter(sentences)))
+    assert [sentence.comments for sentence in found] == [sentence.comments for sentence in sentences]
+    assert [sentence.forms for sentence in found] == [sentence.forms for sentence in sentences]
+    assert [sentence.to_text() for sentence in sentences] == before
+
+
+def test_sentences_without_words_pass_through() -> None:
+    empty = Sentence([], [(0, "# nothing")])
+    found = list(PARSER.parse([empty, TREEBANK[0], empty]))
+    assert [found[0].to_text(), found[2].to_text()] == [empty.to_text()] * 2
+    assert list(PARSER.parse([empty])) == [empty]
+    assert list(PARSER.parse([])) == []
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_endless_stream_is_parsed_with_a_bounded_read_ahead(threads: int) -> None:
+    taken = count()
+    stream = (sentence for sentence in cycle(TREEBANK[:5]) if next(taken) >= 0)
+    found = PARSER.parse(stream, threads=threads)
+    assert next(taken) == 0  # nothing is read before it is asked for
+    assert len(list(islice(found, WINDOW_SENTENCES + 1))) == WINDOW_SENTENCES + 1
+    found.close()  # type: ignore[attr-defined]
+    assert next(taken) <= (2 + threads) * WINDOW_SENTENCES + 2
+
+
+def test_threads_do_not_change_the_trees(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parser_module, "WINDOW_SENTENCES", 7)
+    expected = trees(PARSER.parse(TREEBANK))
+    for threads in (2, 3):
+        assert trees(PARSER.parse(TREEBANK, threads=threads)) == expected
+
+
+def test_error_in_the_stream_reaches_the_caller() -> None:
+    def stream() -> Iterator[Sentence]:
+        yield from TREEBANK[:3]
+        raise ModelError("Stop.")
+
+    for threads in (1, 2):
+        with pytest.raises(ModelError, match="Stop"):
+            list(PARSER.parse(stream(), threads=threads))
+
+
+@given(st.lists(st.integers(), max_size=30), st.integers(1, 4))
+def test_work_in_threads_keeps_the_order(items: list[int], threads: int) -> None:
+    assert list(in_order(lambda item: item * 2, items, threads=threads)) == [item * 2 for item in items]
+
+
+def test_torch_network_gives_the_same_trees() -> None:
+    expected = trees(PARSER.parse(TREEBANK))
+    assert trees(random_parser(fused=False).parse(TREEBANK)) == expected
+    assert trees(random_parser(fused=True).parse(TREEBANK)) == expected
+
+
+@pytest.mark.parametrize("decoder", ["mst", "projective", "argmax"])
+@pytest.mark.parametrize("roots", ["single", "any"])
+def test_decoder_and_roots_are_honoured(decoder: Any, roots: Any) -> None:
+    found = list(PARSER.parse(TREEBANK, decoder=decoder, roots=roots))
+    for sentence, scores in zip(found, PARSER.scores(TREEBANK), strict=True):
+        assert sentence.heads == decoded_heads(scores.agreement, decoder=decoder, roots=roots).tolist()
+        assert sentence.deprels == [PARSER.vocabulary.relations[i] for i in scores.relations.argmax(-1)]
+    if decoder != "argmax":
+        assert all(is_tree(sentence.heads) for sentence in found)
+        assert all(sentence.heads.count(0) == 1 for sentence in found) == (roots == "single")
+        assert all(is_projective(sentence.heads) for sentence in found) == (decoder == "projective")
+    else:
+        assert not all(is_tree(sentence.heads) for sentence in found)
+
+
+def test_conllu_has_one_root_and_conllx_any_number_unless_told() -> None:
+    words = [sentence.forms for sentence in TREEBANK]
+    for format, roots in (("conllu", "single"), ("conllx", "any")):
+        sentences = [Sentence.from_words(forms, format=format) for forms in words]  # type: ignore[arg-type]
+        assert trees(PARSER.parse(sentences)) == trees(PARSER.parse(sentences, roots=roots))  # type: ignore[arg-type]
+    assert any(heads.count(0) > 1 for heads, _ in trees(PARSER.parse(sentences)))
+
+
+@settings(deadline=None, max_examples=10)
+@given(st.integers(1, 2000))
+def test_batch_size_does_not_change_the_scores(batch_words: int) -> None:
+    expected = PARSER.scores(TREEBANK)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(parser_module, "BATCH_WORDS", batch_words)
+        found = PARSER.scores(TREEBANK)
+    for one, other in zip(found, expected, strict=True):
+        for part, wanted in zip(one, other, strict=True):
+            np.testing.assert_allclose(part, wanted, rtol=1e-5, atol=1e-5)
+
+
+# In a process of its own
+
+
+def run(program: str, *arguments: str | Path) -> str:
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(SOURCE),
+        "OMP_NUM_THREADS": "1",
+        "OPENBLAS_NUM_THREADS": "1",
+    }
+    command = [sys.executable, "-c", program, *map(str, arguments)]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+
+
+def test_parsing_does_not_import_torch(folder: Path, tmp_path: Path) -> None:
+    write(TREEBANK[:3], tmp_path / "text.conllu")
+    program = """
+import sys
+import biatt, biatt.parser
+parser = biatt.load(sys.argv[1])
+print(len(list(parser.parse(biatt.read(sys.argv[2])))), "torch" in sys.modules)
+"""
+    assert run(program, folder, tmp_path / "text.conllu").split() == ["3", "False"]
+
+
+def test_sentence_of_2000_words_takes_neither_much_memory_nor_long(tmp_path: Path) -> None:
+    random_parser(hidden=176, deviation=0.1).save(tmp_path)
+    program = """
+import resource, sys, time
+import biatt
+parser = biatt.load(sys.argv[1])
+list(parser.parse([biatt.Sentence.from_words(["dog"])]))  # compiles
+start = time.process_time()
+(sentence,) = parser.parse([biatt.Sentence.from_words(["dog", "sees", "dogs", "."] * 500)])
+seconds = time.process_time() - start
+assert sentence.heads.count(0) == 1 and len(sentence) == 2000
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, seconds)
+"""
+    pytest.importorskip("resource", reason="only Unix tells a process its memory")
+    memory, seconds = run(program, tmp_path).split()
+    assert int(memory) * (1 if sys.platform == "darwin" else 1024) < 1.5e9
+    assert float(seconds) < 20
