@@ -423,9 +423,9 @@ def test_run_that_died_between_its_last_checkpoint_and_its_model_is_completed(
 
 def test_run_killed_at_random_moments_ends_like_a_whole_one(tmp_path: Path) -> None:
     """Real processes, killed in and after the search for the rate, with word vectors."""
-    write(generate(300, seed=9), tmp_path / "t.conllu")
+    write(generate(200, seed=9), tmp_path / "t.conllu")
     write_vectors(tmp_path / "v.vec", ["the", "a", "Ada"], width=12)
-    changes = ["hidden=16", "rate=0.02", "epochs=5"]
+    changes = ["hidden=16", "rate=0.02", "rate_step=0.01", "epochs=5"]
     options: dict[str, Any] = {"embeddings": tmp_path / "v.vec", "search_rate": True}
     train(tmp_path / "t.conllu", out=tmp_path / "whole", config=with_settings(Config(), changes), **options)
 
@@ -439,10 +439,10 @@ def test_run_killed_at_random_moments_ends_like_a_whole_one(tmp_path: Path) -> N
     for attempt in range(20):
         before = checkpoint_number(out)
         process = subprocess.Popen(command, stderr=subprocess.PIPE, env=environment)
-        while attempt < 5 and process.poll() is None and checkpoint_number(out) == before:
+        while attempt < 4 and process.poll() is None and checkpoint_number(out) == before:
             time.sleep(0.002)
-        if attempt < 5:
-            time.sleep(dice.random() * 0.15)
+        if attempt < 4:
+            time.sleep(dice.random() * 0.05 * attempt)
             process.send_signal(signal.SIGKILL)
         _, told = process.communicate(timeout=60)
         if process.returncode == 0:

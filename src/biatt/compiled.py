@@ -12,10 +12,12 @@ T = TypeVar("T")
 
 def compiled(function: Callable[..., T], **options: Any) -> Callable[..., T]:
     """The function as machine code, made at its first call."""
+    # Python's check for division by zero is a branch in every loop that divides; numpy's rules need none.
+    options = {"nogil": True, "error_model": "numpy", **options}
     try:
-        kernel: Callable[..., T] = numba.njit(cache=True, nogil=True, **options)(function)
+        kernel: Callable[..., T] = numba.njit(cache=True, **options)(function)
     except RuntimeError:  # neither the package's folder nor the user's cache folder can be written
-        kernel = numba.njit(nogil=True, **options)(function)
+        kernel = numba.njit(**options)(function)
     return kernel
 
 

@@ -1,0 +1,336 @@
+"""The command line: every verb end to end, and every fault of the user's one line and exit code 2."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import lzma
+import os
+import re
+import signal
+import subprocess
+import sys
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+import biatt
+from biatt.cli import app
+from biatt.config import ModelConfig, TrainingConfig
+from biatt.grammar import generate
+
+SOURCE = Path(__file__).parents[1] / "src"
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(SOURCE), "COLUMNS": "200", "NO_COLOR": "1"}
+MAIN = [sys.executable, "-c", "import sys; sys.argv[0] = 'biatt'; from biatt.cli import main; main()"]
+VERBS = ["train", "parse", "evaluate", "info", "generate"]
+FAST = ["--hidden", "16", "--set", "epochs=2", "--set", "rate=0.01"]
+
+
+def biatt_process(*words: object, **options: Any) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run([*MAIN, *map(str, words)], capture_output=True, env=ENVIRONMENT, **options)
+
+
+def invoke(*words: object) -> str:
+    """What a verb prints, run in this process."""
+    result = CliRunner().invoke(app, [*map(str, words)], env={"COLUMNS": "200", "NO_COLOR": "1"})
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A treebank, what it looks like unparsed, and a model that has hardly learnt anything."""
+    folder = tmp_path_factory.mktemp("cli")
+    for name, seed in (("a", 1), ("b", 2), ("c", 3)):
+        invoke("generate", 20, "--seed", seed, "-o", folder / f"{name}.conllu")
+    blank = [s.with_tree(["_"] * len(s), ["_"] * len(s)) for s in biatt.read(folder / "a.conllu")]  # type: ignore[list-item]
+    biatt.write(blank, folder / "blank.conllu")
+    files = [folder / f"{name}.conllu" for name in "abc"]
+    done = biatt_process("train", "--train", *files, "--out", folder / "model", "--licence", "CC0", *FAST)
+    assert done.returncode == 0, done.stderr.decode()
+    return folder
+
+
+def test_verbs_are_these() -> None:
+    found = invoke("--help")
+    assert [verb for verb in VERBS if verb in found] == VERBS
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_help_of_a_verb_explains_it(verb: str) -> None:
+    found = invoke(verb, "--help")
+    assert f"Usage: biatt {verb}" in found or f"{verb} [OPTIONS]" in found
+    assert invoke(verb, "-h") == found
+
+
+def test_version_is_printed() -> None:
+    assert invoke("--version") == f"biatt {biatt.__version__}\n"
+
+
+def test_settings_lists_every_setting_with_its_help() -> None:
+    found = invoke("train", "--settings")
+    for item in (*fields(ModelConfig), *fields(TrainingConfig)):
+        assert re.search(rf"^{item.name}=", found, re.MULTILINE)
+        assert item.metadata["help"] in found
+
+
+def test_generate_writes_a_toy_treebank() -> None:
+    done = biatt_process("generate", 3, "--seed", 4)
+    assert done.stdout.decode() == "".join(sentence.to_text() for sentence in generate(3, seed=4))
+
+
+# End to end
+
+
+def test_train_takes_several_files_and_says_so_in_the_card(data: Path) -> None:
+    card = (data / "model" / "README.md").read_text()
+    assert ", ".join(str(data / f"{name}.conllu") for name in "abc") in card
+    assert "| licence | CC0 |" in card
+    assert f"`biatt train --train {data / 'a.conllu'}" in card
+
+
+def test_train_parse_evaluate_info(data: Path, tmp_path: Path) -> None:
+    out = tmp_path / "parsed.conllu"
+    assert invoke("parse", "--model", data / "model", data / "blank.conllu", "-o", out) == ""
+    gold, parsed = list(biatt.read(data / "a.conllu")), list(biatt.read(out, trees=True))
+    assert [s.forms for s in parsed] == [s.forms for s in gold]
+    assert all(sentence.heads.count(0) == 1 for sentence in parsed)
+
+    table = invoke("evaluate", data / "a.conllu", out)
+    result = biatt.evaluate(data / "a.conllu", out)
+    assert re.search(rf"^ *LAS +{100 * result.las:.2f} ", table, re.MULTILINE)
+    printed = json.loads(invoke("evaluate", data / "a.conllu", out, "--json"))
+    assert printed == json.loads(json.dumps(result.as_dict()))
+
+    info = invoke("info", data / "model")
+    assert re.search(r"^hidden +16$", info, re.MULTILINE)
+    assert re.search(r"^parameters +[\d,]+$", info, re.MULTILINE)
+    assert "| licence | CC0 |" in info
+
+
+def test_gold_against_itself_is_perfect(data: Path) -> None:
+    found = json.loads(invoke("evaluate", data / "a.conllu", data / "a.conllu", "--json"))
+    assert found["scores"]["LAS"]["f1"] == 1.0
+
+
+def test_relation_that_looks_like_markup_is_printed_as_it_is(tmp_path: Path) -> None:
+    words = {"heads": [2, 0], "deprels": ["[red]", ":smile:"]}
+    path = tmp_path / "odd.conllu"
+    biatt.write([biatt.Sentence.from_words(["Ada", "sings"], **words)], path)  # type: ignore[arg-type]
+    table = invoke("evaluate", path, path, "--style", "conllx")
+    assert "[red]" in table
+    assert ":smile:" in table
+
+
+def test_dash_is_standard_input_and_output(data: Path) -> None:
+    named = biatt_process("parse", "--model", data / "model", data / "blank.conllu")
+    piped = biatt_process(
+        "parse", "--model", data / "model", "-", "-o", "-", input=(data / "blank.conllu").read_bytes()
+    )
+    assert (piped.returncode, piped.stderr) == (0, b"")
+    assert piped.stdout == named.stdout != b""
+
+
+@pytest.mark.parametrize(("suffix", "codec"), [(".gz", gzip), (".xz", lzma)])
+def test_compressed_files_go_in_and_out(data: Path, tmp_path: Path, suffix: str, codec: Any) -> None:
+    source, target, plain = (
+        tmp_path / f"in{suffix}",
+        tmp_path / f"out.conllu{suffix}",
+        tmp_path / "plain.conllu",
+    )
+    source.write_bytes(codec.compress((data / "blank.conllu").read_bytes()))
+    invoke("parse", "--model", data / "model", source, "-o", target)
+    invoke("parse", "--model", data / "model", data / "blank.conllu", "-o", plain)
+    assert codec.decompress(target.read_bytes()) == plain.read_bytes()
+    assert json.loads(invoke("evaluate", plain, target, "--json"))["scores"]["LAS"]["f1"] == 1.0
+
+
+def test_parsing_on_two_threads_changes_nothing(data: Path, tmp_path: Path) -> None:
+    for threads in (1, 2):
+        out = tmp_path / f"{threads}.conllu"
+        invoke("parse", "--model", data / "model", data / "blank.conllu", "-o", out, "--threads", threads)
+    assert (tmp_path / "1.conllu").read_bytes() == (tmp_path / "2.conllu").read_bytes()
+
+
+def test_also_writes_the_tree_to_deps(data: Path, tmp_path: Path) -> None:
+    invoke("parse", "--model", data / "model", data / "blank.conllu", "-o", tmp_path / "o", "--also")
+    for sentence in biatt.read(tmp_path / "o"):
+        assert all(token.deps == f"{token.head}:{token.deprel}" for token in sentence)
+
+
+@pytest.mark.parametrize("decoder", ["mst", "argmax", "projective"])
+@pytest.mark.parametrize("roots", ["single", "any"])
+def test_every_decoder_parses(data: Path, tmp_path: Path, decoder: str, roots: str) -> None:
+    options = ["-o", tmp_path / "o", "--decode", decoder, "--roots", roots]
+    invoke("parse", "--model", data / "model", data / "blank.conllu", *options)
+    assert sum(1 for _ in biatt.read(tmp_path / "o", trees=decoder != "argmax")) == 20
+
+
+def test_format_tree_draws_and_svg_is_svg(data: Path, tmp_path: Path) -> None:
+    drawn, svg = tmp_path / "drawn", tmp_path / "svg"
+    invoke("parse", "--model", data / "model", data / "blank.conllu", "--format", "tree", "-o", drawn)
+    text = drawn.read_text(encoding="utf-8")
+    assert "╭" in text
+    assert all(form in text for sentence in biatt.read(data / "a.conllu") for form in sentence.forms)
+    invoke("parse", "--model", data / "model", data / "blank.conllu", "--format", "svg", "-o", svg)
+    assert svg.read_text(encoding="utf-8").count("<svg") == 20
+
+
+def test_hidden_takes_a_language_of_the_paper(data: Path, tmp_path: Path) -> None:
+    options = ["--hidden", "danish", "--set", "epochs=1", "--out", tmp_path / "m"]
+    invoke("train", "--train", data / "a.conllu", *options)
+    assert biatt.load(tmp_path / "m").config.model.hidden == 176
+
+
+def test_interrupted_training_goes_on_with_resume(data: Path, tmp_path: Path) -> None:
+    """Ctrl-C is one line and exit code 130."""
+    command = ["train", "--train", data / "a.conllu", "--out", tmp_path / "m", "--hidden", "16"]
+    command += ["--set", "rate=1e-9", "--set", "epochs=1000", "--resume"]
+    process = subprocess.Popen(
+        [*MAIN, *map(str, command)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=ENVIRONMENT,
+        text=True,
+    )
+    assert process.stderr is not None
+    lines = [process.stderr.readline() for _ in range(3)]  # what is trained on, and two epochs
+    process.send_signal(signal.SIGINT)
+    out, rest = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert "epoch  2" in lines[-1]
+    assert rest.splitlines()[-1] == "biatt: interrupted."
+    assert all(line.startswith("epoch ") for line in rest.splitlines()[:-1])
+    assert out == ""
+    again = subprocess.Popen([*MAIN, *map(str, command)], stderr=subprocess.PIPE, env=ENVIRONMENT, text=True)
+    assert again.stderr is not None
+    assert re.fullmatch(r"Going on after epoch \d+\.\n", again.stderr.readline())
+    again.kill()
+    again.communicate()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pipes of a POSIX shell")
+def test_reader_that_leaves_is_met_with_silence(data: Path) -> None:
+    many = (data / "blank.conllu").read_bytes() * 100  # more than a pipe holds
+    process = subprocess.Popen(
+        [*MAIN, "parse", "--model", str(data / "model"), "-"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=ENVIRONMENT,
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    assert process.stderr is not None
+    with process, process.stdin, process.stderr:
+        process.stdout.close()
+        try:
+            process.stdin.write(many)
+            process.stdin.close()
+        except BrokenPipeError:
+            pass
+        assert process.stderr.read() == b""
+    assert process.returncode == 141
+
+
+# Faults
+
+
+def check_fault(code: Any, output: str, error: str, message: str) -> None:
+    assert (code, output) == (2, ""), error
+    assert error.startswith("biatt: ")
+    assert error.count("\n") == 1
+    assert error.endswith(".\n")
+    assert message in error
+
+
+TRAIN = ["train", "--train", "a.conllu", "--out", "new"]
+PARSE = ["parse", "--model", "model"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["train", "--train", "gone.conllu", "--out", "new"], "gone.conllu: cannot be read: no such file"),
+        ([*TRAIN, "--dev", "gone.conllu"], "gone.conllu: cannot be read: no such file"),
+        ([*TRAIN, "--dev-fraction", "1.5"], "between 0 and 1, not 1.5"),
+        ([*TRAIN, "--set", "hiden=3"], "There is no setting 'hiden'"),
+        ([*TRAIN, "--set", "hidden"], "'hidden' is not of the form key=value"),
+        ([*TRAIN, "--set", "rate=fast"], "rate takes a number, not 'fast'"),
+        ([*TRAIN, "--hidden", "klingon"], "'klingon' is neither a hidden size nor a language"),
+        ([*TRAIN, "--hidden", "0"], "hidden must be at least 1"),
+        ([*TRAIN, "--preset", "fancy"], "There is no preset 'fancy'"),
+        ([*TRAIN, "--device", "abacus"], "There is no device 'abacus' here"),
+        ([*TRAIN, "--embeddings", "gone.vec"], "gone.vec: cannot be read"),
+        ([*TRAIN[:-1], "a.conllu"], "a.conllu cannot be a folder for the model"),
+        ([*TRAIN[:-1], "a.conllu/below"], "below cannot be a folder for the model"),
+        ([*TRAIN[:-1], "model"], "model already holds a model or a run"),
+        ([*PARSE, "gone.conllu"], "gone.conllu: cannot be read: no such file"),
+        ([*PARSE, "nine.conllu"], "nine.conllu, line 3: the line has 9 columns separated by tabs, not 10"),
+        ([*PARSE, "a.conllu", "-o", "no/where.conllu"], "no/where.conllu: cannot be written"),
+        ([*PARSE, "a.conllu", "--format", "tree", "-o", "no/where"], "no/where: cannot be written"),
+        (["parse", "--model", "gone", "a.conllu"], "There is no model folder gone"),
+        (["parse", "--model", ".", "a.conllu"], "is not a model folder: it has no config.json"),
+        (["info", "gone"], "There is no model folder gone"),
+        (["evaluate", "a.conllu", "gone.conllu"], "gone.conllu: cannot be read"),
+        (["evaluate", "a.conllu", "blank.conllu"], "blank.conllu"),
+        (["generate", "2", "-o", "no/where.conllu"], "no/where.conllu: cannot be written"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else None,
+)
+def test_fault_is_one_line_and_exit_code_2(
+    data: Path,
+    words: list[str],
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    rows = [f"{i}\tw\t_\t_\t_\t_\t0\troot\t_{end}\n" for i, end in ((1, "\t_"), (2, "\t_"), (3, ""))]
+    (data / "nine.conllu").write_text("".join(rows) + "\n")
+    monkeypatch.chdir(data)
+    with pytest.raises(SystemExit) as caught:
+        app(words)
+    check_fault(caught.value.code, *capfd.readouterr(), message)
+    assert not (data / "new" / "model.safetensors").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([*TRAIN, "--set", "hiden=3"], "There is no setting 'hiden'"),
+        ([*TRAIN[:-1], "a.conllu"], "a.conllu cannot be a folder for the model"),
+        (PARSE, "<stdin>, line 1: the line has 2 columns separated by tabs, not 10"),
+        (["info", "gone"], "There is no model folder gone"),
+    ],
+)
+def test_process_ends_with_one_line_and_exit_code_2(data: Path, words: list[str], message: str) -> None:
+    done = biatt_process(*words, cwd=data, input=b"1\tword\n\n")
+    check_fault(done.returncode, done.stdout.decode(), done.stderr.decode(), message)
+
+
+@pytest.mark.parametrize("words", [["parse", "--decode", "guess"], ["train"], ["prase"], ["generate", "0"]])
+def test_wrong_usage_is_exit_code_2_without_a_traceback(words: list[str]) -> None:
+    done = biatt_process(*words)
+    assert done.returncode == 2
+    assert b"Usage: biatt" in done.stderr
+    assert b"Traceback" not in done.stderr
+
+
+def test_training_without_torch_says_what_to_install(data: Path, tmp_path: Path) -> None:
+    code = "import sys; sys.modules['torch'] = None; from biatt.cli import main; main()"
+    command = [
+        sys.executable,
+        "-c",
+        code,
+        "train",
+        "--train",
+        str(data / "a.conllu"),
+        "--out",
+        str(tmp_path / "m"),
+    ]
+    done = subprocess.run(command, capture_output=True, env=ENVIRONMENT, text=True)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "biatt: training needs torch: pip install 'biatt[train]'.\n"

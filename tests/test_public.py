@@ -1,0 +1,76 @@
+"""The public surface: what `import biatt` promises."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import pytest
+
+import biatt
+
+SOURCE = Path(__file__).parents[1] / "src"
+
+
+def test_public_names_are_these() -> None:
+    assert biatt.__all__ == [
+        "BiattError",
+        "Config",
+        "Evaluation",
+        "Parser",
+        "Scores",
+        "Sentence",
+        "Token",
+        "__version__",
+        "evaluate",
+        "load",
+        "preset",
+        "read",
+        "read_tokens",
+        "train",
+        "with_settings",
+        "write",
+    ]
+
+
+@pytest.mark.parametrize("name", biatt.__all__)
+def test_public_name_resolves(name: str) -> None:
+    assert getattr(biatt, name) is not None
+    assert name in dir(biatt)
+
+
+def test_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="module 'biatt' has no attribute 'prase'"):
+        _ = biatt.prase
+
+
+@pytest.mark.parametrize(
+    ("code", "unwanted"),
+    [
+        ("import biatt", ["numba", "numpy", "rich", "safetensors", "torch", "typer"]),
+        ("import biatt; biatt.read, biatt.write, biatt.Config", ["numba", "numpy", "torch"]),
+        ("import biatt; biatt.evaluate", ["torch"]),
+        ("import biatt; biatt.load, biatt.Parser, biatt.Scores", ["torch"]),
+        ("import biatt.cli", ["numba", "numpy", "torch"]),
+    ],
+)
+def test_import_waits_for_nothing_it_does_not_need(code: str, unwanted: list[str]) -> None:
+    code += f"; import sys; print([name for name in {unwanted} if name in sys.modules])"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env={"PYTHONPATH": str(SOURCE)}
+    )
+    assert (done.stdout, done.stderr) == ("[]\n", "")
+
+
+def test_types_are_promised() -> None:
+    assert (Path(biatt.__file__).parent / "py.typed").is_file()
+
+
+def test_version_is_that_of_the_package() -> None:
+    try:
+        installed = version("biatt")
+    except PackageNotFoundError:
+        pytest.skip("biatt is run from its sources and not installed")
+    assert biatt.__version__ == installed
