@@ -3,12 +3,14 @@
 What makes them fast: everything that does not depend on the recurrence is done outside, as large products;
 a step is one pass over a few small arrays that stay in the cache; sentences are not padded; and
 tanh(x + y) needs no tanh inside the loop: with E = exp(2x) once and F = exp(2y) once a step it is
-1 − 2 / (1 + E·F).
+1 − 2 / (1 + E·F). The middle of a sentence's x is moved from x to y first, which keeps both small.
 
 Every function handles one direction of a batch. Rows of its arrays are flat positions (`Batch`). A sentence
 starts at `starts[i]` and has `lengths[i]` rows; sentences come longest first, so that those still running at
 a step are the first ones. Backward functions take the saved arrays of their forward function, and leave
 products of whole arrays, such as the gradients of weights, to the caller.
+
+All is in one file because numba tells by a file's date whether what it keeps on disk is still good.
 """
 
 from __future__ import annotations
@@ -28,12 +30,8 @@ Floats = NDArray[np.float32]
 Indices = NDArray[np.int64]
 
 SLOPE = np.float32(0.1)  # of the leaky rectified linear function
-STATE_LIMIT = np.float32(
-    1e4
-)  # candidates are cut here, far above any trained state, so that nothing overflows
-EXPONENT_LIMIT = np.float32(
-    87
-)  # of 2x in exp(2x); a product of two may overflow: 1 / (1 + inf) is the right 0
+STATE_LIMIT = np.float32(1e4)  # of candidates, far above any trained one, so that nothing overflows
+EXPONENT_LIMIT = np.float32(87)  # of exp(2x); a product of two may overflow: 1 / (1 + inf) is the right 0
 CLAMPED = np.float32(np.exp(86.9))  # exp(2x) above this, or below its inverse, passes no gradient on
 
 ONE = np.float32(1)
@@ -398,7 +396,7 @@ def gru_step_backward(
 
 @compiled
 def query_forward(
-    inputs: Floats, values: Floats, memory: Floats,
+    inputs: Floats, values: Floats, memory: Floats, middle: Floats,
     U_gates_D: Floats, U_candidate: Floats, first: Floats, v: Floats,
     starts: Indices, lengths: Indices, memory_starts: Indices, backwards: bool, after: bool,
     states: Floats, previous: Floats, r: Floats, z: Floats, c: Floats, inner: Floats,
@@ -406,9 +404,9 @@ def query_forward(
 ) -> None:  # fmt: skip
     """A query component with feedback: GRU, attention, soft headword, step by step.
 
-    `memory` is E = exp(2 C m), `values` is what the soft headword is multiplied by: the first 3h columns of
-    its sum are fed to the next step. `U_gates_D` is [U | D]: one product gives this step's D q and the next
-    step's gates. Fed parts are added to `inputs` in place.
+    `memory` is E = exp(2 (C m − middle)), `values` is what the soft headword is multiplied by: the first 3h
+    columns of its sum are fed to the next step. `U_gates_D` is [U | D]: one product gives this step's D q and
+    the next step's gates. Fed parts are added to `inputs` in place.
     """
     h, running = len(first), len(starts)
     state, reset_state = np.empty((running, h), np.float32), np.empty((running, h), np.float32)
@@ -428,6 +426,8 @@ def query_forward(
         add_product(state, U_gates_D, products, running)
         for i in range(running):
             p, words = row_at(starts[i], lengths[i], step, backwards), lengths[i] + 1
+            for k in range(h):
+                products[i, 2 * h + k] += middle[memory_starts[i], k]
             exp_doubled(products[i, 2 * h :], f[p])
             attend(memory, memory_starts[i], f[p], v, log_a[p, :words], a[:words])
             soft[p] = ZERO
@@ -481,15 +481,15 @@ def query_backward(
 
 @compiled
 def attend_all(
-    queries: Floats, values: Floats, memory: Floats, v: Floats,
+    queries: Floats, values: Floats, memory: Floats, middle: Floats, v: Floats,
     starts: Indices, lengths: Indices, memory_starts: Indices, f: Floats, log_a: Floats, soft: Floats,
 ) -> None:  # fmt: skip
     """The attention of all words at once, where no step waits for it; `queries` is D q."""
     a = np.empty(lengths[0] + 1, np.float32)
-    exp_doubled(queries, f)
     for i in range(len(starts)):
         words = lengths[i] + 1
         for p in range(starts[i], starts[i] + lengths[i]):
+            exp_doubled(queries[p] + middle[memory_starts[i]], f[p])
             attend(memory, memory_starts[i], f[p], v, log_a[p, :words], a[:words])
             soft[p] = ZERO
             add_weighted_rows(a[:words], values, memory_starts[i], soft[p])

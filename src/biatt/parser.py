@@ -7,8 +7,8 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
-from itertools import islice
 from pathlib import Path
+from threading import Lock
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -22,7 +22,7 @@ from biatt.batches import Batch, by_length, collate
 from biatt.config import Config
 from biatt.conll import Sentence
 from biatt.decode import Decoder, Roots, Scores
-from biatt.errors import ConfigError, ModelError
+from biatt.errors import BiattError, ConfigError, ModelError
 from biatt.files import replacing
 from biatt.inference import FusedNetwork
 from biatt.vocabulary import Vocabulary
@@ -147,26 +147,68 @@ class Parser:
             )
             return [tree(sentence, next(found)) if len(sentence) else sentence for sentence in window]
 
-        stream = iter(sentences)
-        windows = iter(lambda: list(islice(stream, WINDOW_SENTENCES)), [])
-        with threadpool_limits(1):  # the threads are ours: each has a window to itself
-            for window in in_order(parsed, windows, threads=threads):
+        with one_matrix_thread:  # the threads are ours: each has a window to itself
+            for window in in_order(parsed, windows(sentences), threads=threads):
                 yield from window
 
 
+def windows(sentences: Iterable[Sentence]) -> Iterator[list[Sentence]]:
+    """Runs of sentences; where the stream breaks off with an error, what came before it is still given."""
+    window: list[Sentence] = []
+    try:
+        for sentence in sentences:
+            window.append(sentence)
+            if len(window) == WINDOW_SENTENCES:
+                yield window
+                window = []
+    except BiattError:
+        yield window
+        raise
+    if window:
+        yield window
+
+
 def in_order(function: Callable[[A], B], items: Iterable[A], *, threads: int) -> Iterator[B]:
-    """function(item) of each item, in order, up to `threads` at a time; reads ahead only as far as needed."""
+    """function(item) of each item, in order, up to `threads` at a time; reads ahead only as far as needed.
+
+    Where `items` breaks off with an error, the results of those before it come first.
+    """
     if threads == 1:
         yield from map(function, items)
         return
     with ThreadPoolExecutor(threads) as executor:
         running: deque[Future[B]] = deque()
-        for item in items:
-            running.append(executor.submit(function, item))
-            if len(running) > threads:
-                yield running.popleft().result()
-        while running:
-            yield running.popleft().result()
+        try:
+            for item in items:
+                running.append(executor.submit(function, item))
+                if len(running) > threads:
+                    yield running.popleft().result()
+        except BiattError:
+            yield from (future.result() for future in running)
+            raise
+        yield from (future.result() for future in running)
+
+
+class OneMatrixThread:
+    """While any parse is under way, numpy's matrix products use one thread; then as many as before."""
+
+    def __init__(self) -> None:
+        self._lock, self._users = Lock(), 0
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._users == 0:
+                self._limits = threadpool_limits(1)
+            self._users += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._users -= 1
+            if self._users == 0:
+                self._limits.restore_original_limits()
+
+
+one_matrix_thread = OneMatrixThread()
 
 
 def with_best_tree(

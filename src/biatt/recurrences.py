@@ -43,7 +43,8 @@ class Attention(NamedTuple):
     f: Floats  # (A, N, h): exp(2 D q)
     log_a: Floats  # (A, N, T)
     soft: Floats  # (A, N, width of the values)
-    memory: Floats  # (1 or A, M, h): exp(2 C m)
+    memory: Floats  # (1 or A, M, h): exp(2 (C m − middle))
+    middle: Floats  # (1 or A, M, h): of the sentence's C m
 
 
 def shares(lengths: NDArray[np.int32], count: int) -> list[Share]:
@@ -118,15 +119,9 @@ def attention(
 
     def task(k: int, share: Share) -> None:
         kernels.attend_all(
-            queries[k],
-            values[k],
-            _of(found.memory, k),
-            v[k],
-            *share,
-            found.f[k],
-            found.log_a[k],
-            found.soft[k],
-        )
+            queries[k], values[k], _of(found.memory, k), _of(found.middle, k), v[k], *share,
+            found.f[k], found.log_a[k], found.soft[k],
+        )  # fmt: skip
 
     _run(task, "l" * len(queries), words, threads)
     return found
@@ -169,9 +164,9 @@ def query(
 
     def task(k: int, share: Share) -> None:
         kernels.query_forward(
-            inputs[k], values[k], _of(found.memory, k), U_gates_D[k], U_candidate[k], first[k], v[k],
-            *share, directions[k] == "r", after, *(part[k] for part in saved),
-            found.f[k], found.log_a[k], found.soft[k],
+            inputs[k], values[k], _of(found.memory, k), _of(found.middle, k),
+            U_gates_D[k], U_candidate[k], first[k], v[k], *share, directions[k] == "r", after,
+            *(part[k] for part in saved), found.f[k], found.log_a[k], found.soft[k],
         )  # fmt: skip
 
     _run(task, directions, words, threads)
@@ -241,12 +236,14 @@ def _states(inputs: Floats, after: bool) -> States:
 
 def _attention(queries: Floats, values: Floats, projected: Floats, words: NDArray[np.int32]) -> Attention:
     count, rows = len(queries), int(words.sum())
-    memory = np.empty_like(projected)
-    kernels.exp_doubled(projected, memory)
+    starts = np.cumsum(words + 1) - (words + 1)
+    lowest, highest = (part.reduceat(projected, starts, axis=1) for part in (np.minimum, np.maximum))
+    middle: Floats = np.repeat((lowest + highest) / np.float32(2), words + 1, axis=1)
+    memory: Floats = projected - middle
+    kernels.exp_doubled(memory, memory)
     log_a = np.full((count, rows, int(words.max()) + 1), -np.inf, np.float32)
-    return Attention(
-        _empty(count, rows, queries.shape[-1]), log_a, _empty(count, rows, values.shape[2]), memory
-    )
+    f, soft = _empty(count, rows, queries.shape[-1]), _empty(count, rows, values.shape[2])
+    return Attention(f, log_a, soft, memory, middle)
 
 
 def _of(memory: Floats, k: int) -> Floats:
