@@ -250,3 +250,17 @@ def test_kernels_work_where_nothing_can_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     assert run_with_read_only_package(tmp_path, tmp_path / "file" / "home") == 0
     assert not list(tmp_path.rglob("*.nbi"))
+
+
+def test_large_projections_of_opposite_signs_still_meet_in_the_middle() -> None:
+    """C m around 60 and D q around −60: each alone is far outside of what exp can hold, their sum is not."""
+    generator = np.random.default_rng(3)
+    words, h = np.array([3, 1], np.int32), 16
+    projected = generator.normal(60 * np.sign(generator.normal(size=h)), 1.0, (1, 6, h)).astype(np.float32)
+    queries = (generator.normal(size=(1, 4, h)) - projected.mean(1)).astype(np.float32)
+    v, values = generator.normal(size=(1, h)).astype(np.float32), np.zeros((1, 6, 2), np.float32)
+    found = recurrences.attention(queries, values, projected, v, words)
+    for word, positions in ((0, range(4)), (1, range(4)), (2, range(4)), (3, range(4, 6))):
+        s = np.array([v[0] @ np.tanh(projected[0, j].astype(float) + queries[0, word]) for j in positions])
+        expected = s - np.log(np.exp(s).sum())
+        np.testing.assert_allclose(found.log_a[0, word, : len(positions)], expected, atol=1e-4)

@@ -18,13 +18,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from threadpoolctl import threadpool_info
 
 from biatt import parser as parser_module
 from biatt.config import COLUMNS, Config, ModelConfig
 from biatt.conll import DEPREL, DEPS, HEAD, PDEPREL, PHEAD, Sentence, read, write
 from biatt.decode import heads as decoded_heads
 from biatt.decode import is_projective, is_tree
-from biatt.errors import ModelError
+from biatt.errors import FormatError, ModelError
 from biatt.grammar import generate
 from biatt.parser import WINDOW_SENTENCES, Parser, in_order, load
 from biatt.vocabulary import Vocabulary
@@ -309,6 +310,38 @@ def test_error_in_the_stream_reaches_the_caller() -> None:
     for threads in (1, 2):
         with pytest.raises(ModelError, match="Stop"):
             list(PARSER.parse(stream(), threads=threads))
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_sentences_before_a_broken_one_are_parsed_first(threads: int) -> None:
+    good = generate(WINDOW_SENTENCES + 3)
+
+    def stream() -> Iterator[Sentence]:
+        yield from good
+        raise FormatError("expected ten columns.", source="some file", line=7)
+
+    found: list[Sentence] = []
+
+    def collect() -> None:
+        for sentence in random_parser().parse(stream(), threads=threads):
+            found.append(sentence)
+
+    with pytest.raises(FormatError, match="line 7"):
+        collect()
+    assert [sentence.forms for sentence in found] == [sentence.forms for sentence in good]
+
+
+def test_interleaved_parses_leave_the_matrix_threads_as_they_were() -> None:
+    def threads() -> list[int]:
+        return [library["num_threads"] for library in threadpool_info()]
+
+    before = threads()
+    parses = [random_parser().parse(generate(3)) for _ in range(2)]
+    for parse in parses:
+        next(parse)
+    for parse in parses:
+        list(parse)
+    assert threads() == before
 
 
 @given(st.lists(st.integers(), max_size=30), st.integers(1, 4))
