@@ -19,13 +19,14 @@ class TrainingDisplay:
             TextColumn("{task.description}"),
             BarColumn(),
             TextColumn("{task.percentage:3.0f} %"),
-            TextColumn("{task.fields[speed]} words/s  loss {task.fields[loss]}  left"),
+            TextColumn("{task.fields[speed]} words/s  loss {task.fields[loss]}{task.fields[dev]}  left"),
             TimeRemainingColumn(),
             console=self.console,
             disable=not self.console.is_terminal,
             transient=True,
         )
         self.task: TaskID | None = None
+        self.dev = ""  # the scores after the epoch before
 
     def __enter__(self) -> TrainingDisplay:
         self.bar.start()
@@ -42,16 +43,15 @@ class TrainingDisplay:
     def start(self, title: str, words: int) -> None:
         if self.task is not None:
             self.bar.remove_task(self.task)
-        self.task = self.bar.add_task(title, total=words, speed="–", loss="–")
+        self.task = self.bar.add_task(title, total=words, speed="–", loss="–", dev=self.dev)
         self.began, self.words, self.loss = time.perf_counter(), 0, 0.0
 
     def batch(self, words: int, loss: float) -> None:
         if self.task is None:
             return
         self.words += words
-        self.loss += (
-            (loss - self.loss) * words / min(self.words, 20 * words)
-        )  # mean of about the last 20 batches
+        # the mean of about the last 20 batches
+        self.loss += (loss - self.loss) * words / min(self.words, 20 * words)
         speed = self.words / (time.perf_counter() - self.began)
         self.bar.update(self.task, advance=words, speed=f"{speed:,.0f}", loss=f"{self.loss:.3f}")
 
@@ -60,10 +60,9 @@ class TrainingDisplay:
         line = f"{name}  "
         if "train_loss" in record:
             line += f"loss {record['train_loss']:.4f}  "
-        line += (
-            f"dev log-likelihood {record['dev_log_likelihood']:.1f}  "
-            f"UAS {100 * record['dev_uas']:.2f}  LAS {100 * record['dev_las']:.2f}"
-        )
+        scores = f"UAS {100 * record['dev_uas']:.2f}  LAS {100 * record['dev_las']:.2f}"
+        self.dev = f"  dev {scores}"
+        line += f"dev log-likelihood {record['dev_log_likelihood']:.1f}  {scores}"
         if "seconds" in record:
             line += f"  {record['words_per_second']:,.0f} words/s  {record['seconds']:.0f} s"
         self.message(line + ("  best so far" if record.get("best") else ""))

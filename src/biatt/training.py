@@ -13,22 +13,21 @@ import math
 import os
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save
 
 from biatt import metrics
 from biatt.batches import by_length, collate, shuffled
 from biatt.card import model_card
+from biatt.checkpoint import State, load_checkpoint, save_checkpoint, with_prefix
 from biatt.config import Config
 from biatt.conll import Sentence, read
-from biatt.errors import ConfigError, ModelError, TrainingError
+from biatt.errors import ConfigError, TrainingError
 from biatt.files import replacing
 from biatt.model import BiAtt, log_likelihood, scores, torch_device
 from biatt.optimiser import Adam
@@ -62,21 +61,6 @@ class Silent:
 
     def epoch(self, record: dict[str, Any]) -> None:
         pass
-
-
-@dataclass
-class State:
-    """Where a run stands; with the tensors of a checkpoint, all that is needed to go on."""
-
-    fingerprint: str
-    rate: float
-    epoch: int = 0
-    drops: int = 0
-    best_epoch: int = 0
-    best_log_likelihood: float = -math.inf
-    finished: bool = False
-    search: list[dict[str, Any]] = field(default_factory=list)
-    history: list[dict[str, Any]] = field(default_factory=list)
 
 
 def train(
@@ -208,7 +192,8 @@ class Run:
             if not resume:
                 raise ConfigError(f"{out} already holds a model or a run: resume it, or name another folder.")
             if checkpoint.exists():
-                self._load_checkpoint(checkpoint, fingerprint)
+                self.state, now, self.best = load_checkpoint(checkpoint, fingerprint)
+                self._restore(now)
                 self.listener.message(f"Going on after epoch {self.state.epoch}.")
             else:
                 self.listener.message(f"{out} is already trained.")
@@ -347,40 +332,11 @@ class Run:
                 target.copy_(tensors[f"{prefix}.{name}"])
 
     def _save_checkpoint(self) -> None:
-        tensors = {
-            f"{which}.{name}": value
-            for which, part in (("now", self._tensors()), ("best", self.best))
-            for name, value in part.items()
-        }
-        with replacing(self.out / CHECKPOINT) as file:
-            file.write(save(tensors, {"state": json.dumps(asdict(self.state))}))
-
-    def _load_checkpoint(self, path: Path, fingerprint: str) -> None:
-        try:
-            with safe_open(path, "pt") as file:
-                state = State(**json.loads(file.metadata()["state"]))
-                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
-        except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
-            raise ModelError(f"{path} is damaged ({error}): start over in another folder.") from error
-        if state.fingerprint != fingerprint:
-            raise ConfigError(
-                f"{path} is of a run with other data, settings, seed or threads: repeat that run's options."
-            )
-        self.state = state
-        self._restore(
-            {name.removeprefix("now."): value for name, value in tensors.items() if name.startswith("now.")}
-        )
-        self.best = {
-            name.removeprefix("best."): value for name, value in tensors.items() if name.startswith("best.")
-        }
+        save_checkpoint(self.out / CHECKPOINT, self.state, now=self._tensors(), best=self.best)
 
     def _save_model(self) -> None:
         """The best weights so far as a model folder, with its card and the run's records."""
-        weights = {
-            name.removeprefix("weights."): value.numpy()
-            for name, value in self.best.items()
-            if name.startswith("weights.")
-        }
+        weights = {name: value.numpy() for name, value in with_prefix("weights.", self.best).items()}
         records = [*self.state.search, *self.state.history]
         with replacing(self.out / METRICS) as file:
             file.write("".join(json.dumps(record) + "\n" for record in records).encode())
