@@ -35,7 +35,7 @@ def operations(config: ModelConfig, relations: int, lengths: Iterable[int]) -> O
 
     A product with an (in × out) matrix is 2 · in · out. A pair of word and position costs, in each attention,
     4h for its score Σ v / (1 + E·F) and two for each column of the values that it adds to the soft headword.
-    Embedding sums, gates and softmaxes are left out: under 2 %.
+    Embedding sums, gates and softmaxes are left out: by a rough count, under 2 %.
     """
     lengths = list(lengths)
     words, positions = sum(lengths), sum(n + 1 for n in lengths)
