@@ -8,19 +8,22 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from biatt.config import COLUMNS
-from biatt.conll import Sentence
+from biatt.conll import FEATS, FORM, Sentence
 from biatt.errors import ModelError
 
 Indices = NDArray[np.int32]
 
 ROOT = 0  # the row of E that is the whole embedding of the ROOT token
 EMPTY = "_"
+
+REMEMBERED_TOKENS = 100_000  # a few tens of megabytes
 
 
 class Encoded(NamedTuple):
@@ -53,6 +56,7 @@ class Vocabulary:
             self._rows[name] = {symbol: size + i for i, symbol in enumerate(known)}
             size += len(known)
         self.size = size
+        self._bags: dict[tuple[str, ...], tuple[int, ...]] = {}
 
     @classmethod
     def build(cls, sentences: Iterable[Sentence], *, columns: Sequence[str], min_count: int) -> Vocabulary:
@@ -78,24 +82,32 @@ class Vocabulary:
         return self._rows[column].get(symbol)
 
     def encode(self, sentence: Sentence) -> Encoded:
-        tokens: list[list[int]] = [[] for _ in range(len(sentence))]
-        for name, known in self._rows.items():
-            values = _values(sentence, name)
-            if name == "feats":
-                for bag, value in zip(tokens, values, strict=True):
-                    bag.extend(known[item] for item in _morphemes(value) if item in known)
-            else:
-                unknown = self._unknown[name]
-                for bag, value in zip(tokens, values, strict=True):
-                    bag.append(known.get(value, unknown))
-        offsets = np.zeros(len(tokens) + 2, np.int32)
+        bags = [self._bag(row) for row in sentence.rows]
+        offsets = np.zeros(len(bags) + 2, np.int32)
         offsets[1] = 1
-        np.cumsum([len(bag) for bag in tokens], out=offsets[2:])
+        np.cumsum([len(bag) for bag in bags], out=offsets[2:])
         offsets[2:] += 1
-        rows = np.fromiter((row for bag in ([ROOT], *tokens) for row in bag), np.int32, offsets[-1])
+        rows = np.fromiter(chain([ROOT], *bags), np.int32, offsets[-1])
         relation_ids = self._relation_ids
         relations = np.array([relation_ids.get(relation, -1) for relation in sentence.deprels], np.int32)
         return Encoded(rows, offsets, np.array(sentence.heads, np.int32), relations)
+
+    def _bag(self, columns: list[str]) -> tuple[int, ...]:
+        """The rows of E of a token; remembered, since most tokens of a text have been seen before."""
+        key = tuple(columns[FORM : FEATS + 1])
+        bag = self._bags.get(key)
+        if bag is None:
+            rows: list[int] = []
+            for name, known in self._rows.items():
+                value = key[COLUMNS.index(name)]
+                if name == "feats":
+                    rows.extend(known[item] for item in _morphemes(value) if item in known)
+                else:
+                    rows.append(known.get(value, self._unknown[name]))
+            if len(self._bags) >= REMEMBERED_TOKENS:
+                self._bags.clear()
+            bag = self._bags[key] = tuple(rows)
+        return bag
 
     def to_json(self) -> dict[str, Any]:
         return {"symbols": self.symbols, "relations": self.relations}
