@@ -50,7 +50,7 @@ class _Recurrence(Function):
         inputs, U, first, lengths, directions, after = arguments
         saved = recurrences.gru(
             _array(inputs),
-            _array(U),
+            recurrences.recurrent(_array(U)),
             _array(first),
             lengths,
             directions,
@@ -116,7 +116,7 @@ class _QueryRecurrence(Function):
         inputs, values, projected, U, first, D, v, words, directions, after = arguments
         saved, found = recurrences.query(
             _array(inputs).copy(), _array(values), _array(projected),
-            _array(U), _array(first), _array(D), _array(v), words, directions,
+            recurrences.recurrent(_array(U), _array(D)), _array(first), _array(v), words, directions,
             after=after, threads=torch.get_num_threads(),
         )  # fmt: skip
         ctx.save_for_backward(values, U, D, v)

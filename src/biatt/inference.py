@@ -36,6 +36,10 @@ class FusedNetwork:
         self.weights: dict[str, Floats] = {
             name: np.ascontiguousarray(value, np.float32) for name, value in weights.items()
         }
+        self.memory = recurrences.recurrent(self.weights["memory.U"])
+        self.query = recurrences.recurrent(
+            self.weights["query.U"], self.weights["D"] if config.feedback else None
+        )
         # What multiplies the soft headword, side by side, so that one product serves both (see `model.py`).
         parts = [self.weights[name] for name in ("F", "U") if name in self.weights]
         self.values = np.concatenate(parts, -1)
@@ -49,24 +53,16 @@ class FusedNetwork:
 
         inputs = _affine(x, w["memory.W"], w["memory.bias"])
         states = recurrences.gru(
-            inputs, w["memory.U"], w["memory.first"], batch.words + 1, "lr", after=after
+            inputs, self.memory, w["memory.first"], batch.words + 1, "lr", after=after
         ).states
         m = np.concatenate([states[0], states[1]], -1)  # (M, 2h)
 
         inputs = _affine(x[word_positions(batch.words)], w["query.W"], w["query.bias"])
         values, projected = m @ self.values, m @ w["C"]
-        recurrent = w["query.U"], w["query.first"]
+        recurrent = self.query, w["query.first"]
         if self.config.feedback:
             saved, found = recurrences.query(
-                inputs,
-                values,
-                projected,
-                *recurrent,
-                w["D"],
-                w["v"],
-                batch.words,
-                self.directions,
-                after=after,
+                inputs, values, projected, *recurrent, w["v"], batch.words, self.directions, after=after
             )
             q = saved.states
         else:

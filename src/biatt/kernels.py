@@ -227,6 +227,25 @@ def reset_backward(d: Floats, d_reset: Floats, r: Floats, z: Floats, previous: F
 
 
 @compiled_fast
+def prepare_memory(projected: Floats, words: NDArray[np.int32], memory: Floats, middle: Floats) -> None:
+    """E = exp(2 (C m − middle)) for every sentence, and in its ROOT's row the middle of its C m."""
+    start = 0
+    for n in words:
+        low, high = projected[start].copy(), projected[start].copy()
+        for p in range(start + 1, start + n + 1):
+            row = projected[p]
+            for k in range(len(low)):
+                low[k] = min(low[k], row[k])
+                high[k] = max(high[k], row[k])
+        centre = middle[start]
+        for k in range(len(low)):
+            centre[k] = np.float32(0.5) * (low[k] + high[k])
+        for p in range(start, start + n + 1):
+            exp_doubled(projected[p] - centre, memory[p])
+        start += n + 1
+
+
+@compiled_fast
 def attend(memory: Floats, start: int, f: Floats, v: Floats, log_a: Floats, a: Floats) -> None:
     """log a and a of one query over the positions of its sentence; `memory` is E = exp(2 C m)."""
     top = np.float32(-np.inf)

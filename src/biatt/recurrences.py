@@ -26,6 +26,13 @@ class Share(NamedTuple):
     memory_starts: NDArray[np.int64]  # of the positions, where ROOT is
 
 
+class Recurrent(NamedTuple):
+    """U as the forward kernels want it; made once where the weights stay the same."""
+
+    gates: Floats  # (d, h, 2h); or (d, h, 3h) with D behind it
+    candidate: Floats  # (d, h, h)
+
+
 class States(NamedTuple):
     """A GRU's states and what its backward pass needs; each (d, rows, h)."""
 
@@ -44,7 +51,7 @@ class Attention(NamedTuple):
     log_a: Floats  # (A, N, T)
     soft: Floats  # (A, N, width of the values)
     memory: Floats  # (1 or A, M, h): exp(2 (C m − middle))
-    middle: Floats  # (1 or A, M, h): of the sentence's C m
+    middle: Floats  # (1 or A, M, h): of the sentence's C m, in the row of its ROOT
 
 
 def shares(lengths: NDArray[np.int32], count: int) -> list[Share]:
@@ -55,9 +62,14 @@ def shares(lengths: NDArray[np.int32], count: int) -> list[Share]:
     return [Share(starts[pick], lengths[pick].astype(np.int64), starts[pick] + pick) for pick in picks]
 
 
+def recurrent(U: Floats, D: Floats | None = None) -> Recurrent:
+    gates, candidate = _split(U)
+    return Recurrent(gates if D is None else np.concatenate([gates, D], -1), candidate)
+
+
 def gru(
     inputs: Floats,
-    U: Floats,
+    weights: Recurrent,
     first: Floats,
     lengths: NDArray[np.int32],
     directions: str,
@@ -67,11 +79,10 @@ def gru(
 ) -> States:
     """inputs (d, rows, 3h) → states (d, rows, h)."""
     saved = _states(inputs, after)
-    U_gates, U_candidate = _split(U)
 
     def task(k: int, share: Share) -> None:
         kernels.gru_forward(
-            inputs[k], U_gates[k], U_candidate[k], first[k], share.starts, share.lengths,
+            inputs[k], weights.gates[k], weights.candidate[k], first[k], share.starts, share.lengths,
             directions[k] == "r", after, *(part[k] for part in saved),
         )  # fmt: skip
 
@@ -154,18 +165,16 @@ def attention_backward(
 
 
 def query(
-    inputs: Floats, values: Floats, projected: Floats, U: Floats, first: Floats, D: Floats, v: Floats,
+    inputs: Floats, values: Floats, projected: Floats, weights: Recurrent, first: Floats, v: Floats,
     words: NDArray[np.int32], directions: str, *, after: bool, threads: int = 1,
 ) -> tuple[States, Attention]:  # fmt: skip
-    """The query components with feedback; adds what is fed back to `inputs` in place."""
+    """The query components with feedback, `weights` being U and D; `inputs` take in what is fed back."""
     saved, found = _states(inputs, after), _attention(first, values, projected, words)
-    U_gates, U_candidate = _split(U)
-    U_gates_D = np.concatenate([U_gates, D], -1)
 
     def task(k: int, share: Share) -> None:
         kernels.query_forward(
             inputs[k], values[k], _of(found.memory, k), _of(found.middle, k),
-            U_gates_D[k], U_candidate[k], first[k], v[k], *share, directions[k] == "r", after,
+            weights.gates[k], weights.candidate[k], first[k], v[k], *share, directions[k] == "r", after,
             *(part[k] for part in saved), found.f[k], found.log_a[k], found.soft[k],
         )  # fmt: skip
 
@@ -236,11 +245,9 @@ def _states(inputs: Floats, after: bool) -> States:
 
 def _attention(queries: Floats, values: Floats, projected: Floats, words: NDArray[np.int32]) -> Attention:
     count, rows = len(queries), int(words.sum())
-    starts = np.cumsum(words + 1) - (words + 1)
-    lowest, highest = (part.reduceat(projected, starts, axis=1) for part in (np.minimum, np.maximum))
-    middle: Floats = np.repeat((lowest + highest) / np.float32(2), words + 1, axis=1)
-    memory: Floats = projected - middle
-    kernels.exp_doubled(memory, memory)
+    memory, middle = np.empty_like(projected), np.empty_like(projected)
+    for k in range(len(projected)):
+        kernels.prepare_memory(projected[k], words, memory[k], middle[k])
     log_a = np.full((count, rows, int(words.max()) + 1), -np.inf, np.float32)
     f, soft = _empty(count, rows, queries.shape[-1]), _empty(count, rows, values.shape[2])
     return Attention(f, log_a, soft, memory, middle)
