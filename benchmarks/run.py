@@ -63,6 +63,7 @@ def measure(work: Workload) -> dict[str, Any]:
     for section in (
         sections.agreement,
         sections.training,
+        sections.budgets,
         sections.sentence_lengths,
         sections.latency,
         sections.start_up,

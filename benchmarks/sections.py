@@ -8,6 +8,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -119,7 +120,8 @@ def agreement(work: Workload) -> Results:
 
 def training(work: Workload) -> Results:
     """Steps on real batches of the preset's size: forward, backward, Adam."""
-    batches = _training_batches(work, work.sizes.training_words)
+    batch_words = work.fused.config.training.batch_words
+    batches = _training_batches(work, work.sizes.training_words, batch_words=batch_words)
     words = sum(int(batch.words.sum()) for batch in batches)
     rounds = interleaved(
         {"fused": _steps(work, batches, fused=True), "torch": _steps(work, batches, fused=False)},
@@ -127,9 +129,36 @@ def training(work: Workload) -> Results:
     )
     return {
         "words": words,
-        "batch_words": work.fused.config.training.batch_words,
+        "batch_words": batch_words,
         **{name: throughput(rounds[name], words) for name in rounds},
         "fused_over_torch": ratio(rounds["torch"], rounds["fused"]),
+    }
+
+
+def budgets(work: Workload) -> Results:
+    """Words/s of the network by the number of words in a batch: what the presets' budgets are chosen by."""
+    paths: dict[str, Callable[[], object]] = {}
+    for words in work.sizes.parsing_budgets:
+        for name, parser in (("fused", work.fused), ("torch", work.torch)):
+            paths[f"parsing_{name}_{words}"] = partial(parser.scores, work.sentences, batch_words=words)
+    trained = {}
+    for words in work.sizes.training_budgets:
+        batches = _training_batches(work, work.sizes.training_words, batch_words=words)
+        trained[words] = sum(int(batch.words.sum()) for batch in batches)
+        paths[f"training_{words}"] = _steps(work, batches, fused=True)
+    rounds = interleaved(paths, repeats=work.repeats)
+    seconds = {name: median(found.seconds) for name, found in rounds.items()}
+    return {
+        **{
+            f"parsing_{name}": {
+                str(words): work.words / seconds[f"parsing_{name}_{words}"]
+                for words in work.sizes.parsing_budgets
+            }
+            for name in ("fused", "torch")
+        },
+        "training_fused": {
+            str(words): count / seconds[f"training_{words}"] for words, count in trained.items()
+        },
     }
 
 
@@ -234,7 +263,9 @@ def threads(work: Workload) -> Results:
     """Two threads over one, for a large file and for a slice of an epoch."""
     large, out = work.folder / "large.conllu", work.folder / "large-parsed.conllu"
     large.write_bytes(work.dev.read_bytes() * work.sizes.copies)
-    batches = _training_batches(work, work.sizes.training_words)
+    batches = _training_batches(
+        work, work.sizes.training_words, batch_words=work.fused.config.training.batch_words
+    )
 
     def parse(count: int) -> Callable[[], object]:
         return lambda: write(work.fused.parse(read(large), threads=count), out)
@@ -266,12 +297,12 @@ def _parsing_paths(work: Workload, sentences: Sequence[Sentence]) -> dict[str, C
     }
 
 
-def _training_batches(work: Workload, words: int) -> list[Batch]:
+def _training_batches(work: Workload, words: int, *, batch_words: int) -> list[Batch]:
     """Random batches of the training data, as an epoch has them, of so many words."""
     data = [work.fused.vocabulary.encode(sentence) for sentence in work.train if len(sentence)]
     picks = shuffled(
         [item.words for item in data],
-        batch_words=work.fused.config.training.batch_words,
+        batch_words=batch_words,
         generator=np.random.default_rng([work.seed, 1]),
     )
     batches: list[Batch] = []

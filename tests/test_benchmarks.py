@@ -34,6 +34,7 @@ KEYS: dict[str, set[str]] = {
     },
     "agreement": {"words", "different_heads", "different_relations"},
     "training": {"words", "batch_words", "fused", "torch", "fused_over_torch"},
+    "budgets": {"parsing_fused", "parsing_torch", "training_fused"},
     "sentence_lengths": {"25", "100"},
     "latency": {"words", "calls", "fused", "torch"},
     "start_up": {"biatt_parse_seconds", "import_torch_seconds", "python_seconds"},

@@ -382,9 +382,7 @@ def test_conllu_has_one_root_and_conllx_any_number_unless_told() -> None:
 @given(st.integers(1, 2000))
 def test_batch_size_does_not_change_the_scores(batch_words: int) -> None:
     expected = PARSER.scores(TREEBANK)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(parser_module, "BATCH_WORDS", batch_words)
-        found = PARSER.scores(TREEBANK)
+    found = PARSER.scores(TREEBANK, batch_words=batch_words)
     for one, other in zip(found, expected, strict=True):
         for part, wanted in zip(one, other, strict=True):
             np.testing.assert_allclose(part, wanted, rtol=1e-5, atol=1e-5)

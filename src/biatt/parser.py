@@ -33,7 +33,7 @@ B = TypeVar("B")
 FORMAT_VERSION = 1  # of the model folder; a folder of a later version is refused, not guessed at
 
 WINDOW_SENTENCES = 512  # read ahead and sorted by length; bounds the memory of a stream
-BATCH_WORDS = 800  # scored at once: larger batches leave the cache and are slower
+BATCH_WORDS = 250  # scored at once; among the fastest budgets that benchmarks/run.py tries
 
 
 class Network(Protocol):
@@ -115,11 +115,11 @@ class Parser:
             # Of an array that is not in one piece, safetensors would write the rows in the wrong order.
             file.write(save({name: np.ascontiguousarray(value) for name, value in self.weights.items()}))
 
-    def scores(self, sentences: Sequence[Sentence]) -> list[Scores]:
-        """The network's scores of each sentence; a sentence must have a word."""
+    def scores(self, sentences: Sequence[Sentence], *, batch_words: int = BATCH_WORDS) -> list[Scores]:
+        """The network's scores of each sentence, in batches of so many words; a sentence must have a word."""
         encoded = [self.vocabulary.encode(sentence) for sentence in sentences]
         results: dict[int, Scores] = {}
-        for indices in by_length([item.words for item in encoded], batch_words=BATCH_WORDS):
+        for indices in by_length([item.words for item in encoded], batch_words=batch_words):
             results.update(
                 zip(indices, self.network.scores(collate([encoded[i] for i in indices])), strict=True)
             )
