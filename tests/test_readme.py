@@ -21,7 +21,7 @@ BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("readme")
-    for name, count, seed in (("train", 60, 1), ("dev", 20, 2), ("test", 20, 3)):
+    for name, count, seed in (("train", 30, 1), ("dev", 8, 2), ("test", 8, 3)):
         write(generate(count, seed=seed), folder / f"{name}.conllu")
     (folder / "vectors.txt").write_text("the 0.1 0.2\nbird 0.3 -0.1\n")
     return folder

@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from biatt import write
+from biatt.errors import ConfigError
+from biatt.grammar import generate
+from biatt.reproduce import read_recipe, reproduce
+from biatt.training import Silent
+
+RECIPE = """
+[[run]]
+name = "small"
+train = ["toy/train.conllu"]
+test = "toy/test.conllu"
+settings = ["hidden=8", "epochs=2"]
+seeds = [1, 2]
+
+[[run]]
+name = "form-only"
+train = ["toy/train.conllu"]
+dev = "toy/test.conllu"
+test = "toy/test.conllu"
+settings = ["hidden=8", "epochs=1", "columns=form"]
+seeds = [3]
+style = "conllx"
+punctuation = "ignore"
+"""
+
+
+class Names(list[str]):
+    """Makes silent listeners and keeps the names that they were made for."""
+
+    def __call__(self, name: str) -> Silent:
+        self.append(name)
+        return Silent()
+
+
+@pytest.fixture
+def recipe(tmp_path: Path) -> Path:
+    (tmp_path / "toy").mkdir()
+    write(generate(20, seed=1), tmp_path / "toy" / "train.conllu")
+    write(generate(5, seed=2), tmp_path / "toy" / "test.conllu")
+    path = tmp_path / "trial.toml"
+    path.write_text(RECIPE)
+    return path
+
+
+def run(recipe: Path, **options: object) -> tuple[list[Path], Names]:
+    names = Names()
+    folder = recipe.parent
+    paths = reproduce(recipe, treebanks=folder, models=folder / "models", listener=names, **options)  # type: ignore[arg-type]
+    return paths, names
+
+
+def test_each_run_and_seed_leaves_all_that_is_needed_to_repeat_it(recipe: Path) -> None:
+    paths, names = run(recipe)
+    assert names == ["small-seed1", "small-seed2", "form-only-seed3"]
+    assert [path.stem for path in paths] == names
+    one = json.loads(paths[0].read_text())
+    assert one["seed"] == 1
+    assert one["config"]["model"]["hidden"] == 8
+    assert set(one["data"]) == {"toy/train.conllu", "toy/test.conllu"}
+    assert set(one["versions"]) == {"biatt", "torch", "numpy", "numba"}
+    assert [record["epoch"] for record in one["history"]] == [1, 2]
+    assert set(one["test"]) == {"mst", "argmax", "projective"}
+    assert one["test"]["mst"]["style"] == "ud"
+    assert json.loads(paths[2].read_text())["test"]["mst"]["style"] == "conllx"
+    table = (recipe.parent / "trial" / "RESULTS.md").read_text()
+    assert "| small | 1, 2 | 2, 2 |" in table
+    assert "| form-only | 3 | 1 |" in table
+
+
+def test_what_has_a_result_is_not_run_again(recipe: Path) -> None:
+    paths, _ = run(recipe, only=["small"])
+    before = paths[0].read_bytes()
+    paths[1].unlink()
+    paths, names = run(recipe)
+    assert names == ["small-seed2", "form-only-seed3"]
+    assert paths[0].read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "no \\[\\[run\\]\\]"),
+        ("[[run]", "not a TOML file"),
+        ('[[run]]\nname = "x"\ntrain = []\ntest = "y"\n', "lacks 'seeds'"),
+        ('[[run]]\nname = "x"\nhidden = 3\n', "no 'hidden'"),
+    ],
+)
+def test_bad_recipe_is_one_sentence(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "bad.toml"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=message):
+        read_recipe(path)
+
+
+def test_missing_recipe_and_unknown_run_are_named(recipe: Path, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="none.toml"):
+        read_recipe(tmp_path / "none.toml")
+    with pytest.raises(ConfigError, match="'other'"):
+        run(recipe, only=["other"])
+
+
+def test_recipes_of_the_experiments_can_be_read() -> None:
+    recipes = list((Path(__file__).parents[1] / "experiments").glob("*.toml"))
+    assert recipes
+    for path in recipes:
+        assert read_recipe(path)
