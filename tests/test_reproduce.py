@@ -100,7 +100,7 @@ def test_bad_recipe_is_one_sentence(tmp_path: Path, text: str, message: str) -> 
 
 
 def test_missing_recipe_and_unknown_run_are_named(recipe: Path, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="none.toml"):
+    with pytest.raises(ConfigError, match=r"none\.toml"):
         read_recipe(tmp_path / "none.toml")
     with pytest.raises(ConfigError, match="'other'"):
         run(recipe, only=["other"])
