@@ -130,7 +130,8 @@ class TrainingConfig:
     """The way to the weights: Adam and the paper's schedule."""
 
     rate: float = setting(
-        0.0008, "initial learning rate; the paper's fell in 0.0004 to 0.0010 for hidden 128 to 320"
+        0.002,
+        "initial learning rate; the paper's were 0.0004 to 0.0010 for hidden 128 to 320, in batches of one",
     )
     rate_step: float = setting(0.0002, "step of the search for the initial rate (the paper's)")
     beta1: float = setting(0.9, "Adam's decay of the first moment (the authors')")
