@@ -226,7 +226,7 @@ class BiAtt(nn.Module):
         projected = m @ self.C  # (1 or d, M, h)
         recurrent = self.query.U, self.query.first
         if self.config.feedback:
-            values = m @ torch.cat([self.F, self.U], -1)  # (d, M, 3h + R)
+            values = torch.cat([m @ self.F, m @ self.U], -1)  # (d, M, 3h + R)
             q, log_a, soft = run.query_recurrence(
                 inputs,
                 values,

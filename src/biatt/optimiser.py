@@ -33,17 +33,17 @@ class Adam:
                 gradients[name] = parameter.grad.coalesce() if parameter.grad.is_sparse else parameter.grad
         values = [gradient.values() if gradient.is_sparse else gradient for gradient in gradients.values()]
         norm = torch.linalg.vector_norm(torch.stack([torch.linalg.vector_norm(value) for value in values]))
-        torch._foreach_mul_(values, torch.clamp(self.config.clip / (norm + 1e-12), max=1.0))
+        excess = torch.clamp(norm / self.config.clip, min=1.0)  # what the gradients are divided by
         dense = [name for name, gradient in gradients.items() if not gradient.is_sparse]
         if dense:  # torch's fused step takes no empty list
-            self._step_dense(dense, [gradients[name] for name in dense], rate)
+            self._step_dense(dense, [gradients[name] for name in dense], excess, rate)
         for name, gradient in gradients.items():
             if gradient.is_sparse:
-                self._step_rows(name, gradient.indices()[0], gradient.values(), rate)
+                self._step_rows(name, gradient.indices()[0], gradient.values() / excess, rate)
         for parameter in self.parameters.values():
             parameter.grad = None
 
-    def _step_dense(self, names: list[str], gradients: list[Tensor], rate: float) -> None:
+    def _step_dense(self, names: list[str], gradients: list[Tensor], excess: Tensor, rate: float) -> None:
         # One count serves a dense parameter.
         steps = [self.moments[f"{name}.steps"][:1].view(()) for name in names]
         torch._fused_adam_(
@@ -60,6 +60,7 @@ class Adam:
             eps=self.config.epsilon,
             amsgrad=False,
             maximize=False,
+            grad_scale=excess,
         )
 
     def _step_rows(self, name: str, rows: Tensor, gradient: Tensor, rate: float) -> None:
