@@ -13,7 +13,9 @@ T = TypeVar("T")
 def compiled(function: Callable[..., T], **options: Any) -> Callable[..., T]:
     """The function as machine code, made at its first call."""
     # Python's check for division by zero is a branch in every loop that divides; numpy's rules need none.
-    options = {"nogil": True, "error_model": "numpy", **options}
+    # Each kernel takes in all that it calls: a function of which several kernels had a copy could be linked to
+    # another one's copy, of another rounding, depending on what a process loads first.
+    options = {"nogil": True, "error_model": "numpy", "forceinline": True, **options}
     try:
         kernel: Callable[..., T] = numba.njit(cache=True, **options)(function)
     except RuntimeError:  # neither the package's folder nor the user's cache folder can be written
