@@ -264,3 +264,42 @@ def test_large_projections_of_opposite_signs_still_meet_in_the_middle() -> None:
         s = np.array([v[0] @ np.tanh(projected[0, j].astype(float) + queries[0, word]) for j in positions])
         expected = s - np.log(np.exp(s).sum())
         np.testing.assert_allclose(found.log_a[0, word, : len(positions)], expected, atol=1e-4)
+
+
+ROUNDING = """
+import hashlib
+import numpy as np
+from biatt import recurrences
+generator = np.random.default_rng(0)
+words, h = np.array([7, 5, 1], np.int32), 20
+positions, rows = int((words + 1).sum()), int(words.sum())
+def normal(*shape):
+    return generator.normal(0, 0.3, shape).astype(np.float32)
+U, D, v, first = normal(2, h, 3 * h), normal(2, h, h), normal(2, h), normal(2, h)
+inputs = normal(2, positions, 3 * h)
+memory = recurrences.gru(inputs, recurrences.recurrent(U), first, words + 1, "lr", after=False)
+values, projected = normal(2, positions, 3 * h + 5), normal(1, positions, h)
+weights = recurrences.recurrent(U, D)
+inputs = normal(2, rows, 3 * h)
+saved, found = recurrences.query(inputs, values, projected, weights, first, v, words, "lr", after=False)
+gradients = recurrences.query_backward(
+    normal(2, rows, h), normal(2, rows, 8), normal(2, rows, 3 * h + 5),
+    saved, found, values, U, D, v, words, "lr", after=False,
+)
+digest = hashlib.sha256()
+for array in (*memory, *saved, *found, *gradients):
+    digest.update(np.ascontiguousarray(array).tobytes())
+print(digest.hexdigest())
+"""
+
+
+def test_kernels_round_the_same_when_just_compiled_and_when_loaded_from_disk(tmp_path: Path) -> None:
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+
+    def digest() -> str:
+        program = [sys.executable, "-c", ROUNDING]
+        return subprocess.run(program, env=environment, check=True, capture_output=True, text=True).stdout
+
+    compiled_now = digest()
+    assert any(tmp_path.rglob("*.nbc"))
+    assert digest() == compiled_now

@@ -13,8 +13,8 @@ T = TypeVar("T")
 def compiled(function: Callable[..., T], **options: Any) -> Callable[..., T]:
     """The function as machine code, made at its first call."""
     # Python's check for division by zero is a branch in every loop that divides; numpy's rules need none.
-    # Each kernel takes in all that it calls: a function of which several kernels had a copy could be linked to
-    # another one's copy, of another rounding, depending on what a process loads first.
+    # Each kernel takes in all that it calls: where several kernels had a copy of a function, calls could be
+    # linked to any of the copies, which round differently, depending on what a process loads first.
     options = {"nogil": True, "error_model": "numpy", "forceinline": True, **options}
     try:
         kernel: Callable[..., T] = numba.njit(cache=True, **options)(function)
