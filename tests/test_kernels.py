@@ -287,7 +287,7 @@ gradients = recurrences.query_backward(
     saved, found, values, U, D, v, words, "lr", after=False,
 )
 digest = hashlib.sha256()
-for array in (*memory, *saved, *found, *gradients):
+for array in (*memory, *saved, found.f, found.log_a, found.soft, found.memory, *gradients):
     digest.update(np.ascontiguousarray(array).tobytes())
 print(digest.hexdigest())
 """
