@@ -22,6 +22,7 @@ from workload import Workload
 from biatt import decode
 from biatt.batches import Batch, by_length, collate, shuffled
 from biatt.conll import Sentence, read, write
+from biatt.fused import in_threads
 from biatt.model import BiAtt, log_likelihood
 from biatt.optimiser import Adam
 from biatt.parser import BATCH_WORDS, WINDOW_SENTENCES, Parser
@@ -322,15 +323,14 @@ def _steps(
         config.model, rows=vocabulary.size, relations=len(vocabulary.relations), fused=fused
     ).train()
     network.load_state_dict({name: torch.tensor(value) for name, value in work.fused.weights.items()})
-    adam = Adam(dict(network.named_parameters()), config.training)
+    adam = Adam(dict(network.named_parameters()), config.training, threads=threads)
 
     def run() -> None:
-        torch.set_num_threads(threads)
-        for batch in batches:
-            loss = -log_likelihood(network(batch), batch) / int(batch.words.sum())
-            loss.backward()
-            adam.step(config.training.rate)
-        torch.set_num_threads(1)
+        with in_threads(threads):
+            for batch in batches:
+                loss = -log_likelihood(network(batch), batch) / int(batch.words.sum())
+                loss.backward()
+                adam.step(config.training.rate)
 
     return run
 

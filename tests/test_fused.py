@@ -109,9 +109,12 @@ def test_fused_network_equals_the_torch_network_for_any_shape(
 def test_operations_have_the_gradients_of_their_namesakes_for_any_outer_gradient() -> None:
     words, generator = np.array([3, 5, 1], np.int32), torch.Generator().manual_seed(0)
     sizes = {
-        "recurrence": [(2, 9, 12), (2, 4, 12), (2, 4)],
+        "recurrence": [(9, 5), (2, 5, 12), (2, 12), (2, 4, 12), (2, 4)],
         "attention": [(2, 9, 4), (2, 12, 3), (1, 12, 4), (2, 4)],
-        "query_recurrence": [(2, 9, 12), (2, 12, 15), (1, 12, 4), (2, 4, 12), (2, 4), (2, 4, 4), (2, 4)],
+        "query_recurrence": [
+            *((9, 5), (12, 8), (2, 5, 12), (2, 12), (2, 4, 12), (2, 4)),
+            *((2, 8, 12), (2, 8, 3), (1, 8, 4), (2, 4, 4), (2, 4)),
+        ],
     }
     for name, shapes in sizes.items():
         tensors = [torch.randn(shape, generator=generator) * 0.5 for shape in shapes]
@@ -143,9 +146,9 @@ def test_two_threads_give_the_same_numbers_and_the_same_bits_each_time(variant: 
     batch = collate(random_sentences([7, 2, 11, 1, 5, 5, 3, 9], seed=3))
 
     def run(threads: int) -> dict[str, Tensor]:
-        torch.set_num_threads(threads)
-        output = found(batch)
-        results = gradients(found, batch)
+        with fused.in_threads(threads):
+            output = found(batch)
+            results = gradients(found, batch)
         return {**results, "log a": output.attention.exp().detach(), "log y": output.relations.detach()}
 
     one, two = run(1), run(2)

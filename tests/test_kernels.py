@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from biatt import compiled, kernels, recurrences
 from biatt.kernels import Floats
+from biatt.products import PANEL, multiply, pack, padded
 
 SIZES = [1, 2, 3, 4, 5, 7, 8, 9, 13, 17]  # whole blocks of four and eight, and what is left over
 
@@ -81,20 +82,41 @@ def test_embedding_sums_the_rows_of_each_token_and_no_rows_give_zero() -> None:
 @pytest.mark.parametrize("rows", range(10))
 @pytest.mark.parametrize("inputs", SIZES)
 def test_product_is_added_for_any_number_of_rows_and_inputs(rows: int, inputs: int) -> None:
-    for outputs in SIZES:
-        a, w, c = random(rows + 2, inputs), random(inputs, outputs, seed=1), random(rows + 2, outputs, seed=2)
-        expected = c.astype(np.float64)
-        expected[:rows] += a[:rows].astype(np.float64) @ w
-        kernels.add_product(a, w, c, rows)
-        np.testing.assert_allclose(c, expected, rtol=1e-5, atol=1e-5)
+    for outputs in (1, 7, PANEL - 1, PANEL, PANEL + 1, 3 * PANEL):
+        a, w = random(rows + 2, inputs), random(inputs, outputs, seed=1)
+        c = random(rows + 2, padded(outputs), seed=2)
+        for fresh in (False, True):
+            expected, found = c.astype(np.float64), c.copy()
+            expected[:rows, :outputs] = a[:rows].astype(np.float64) @ w + (0 if fresh else c[:rows, :outputs])
+            expected[:rows, outputs:] = 0 if fresh else c[:rows, outputs:]
+            multiply(a, pack(w), found, rows, fresh)
+            np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("rows", [1, 4, 6])
-def test_product_leaves_columns_past_the_size_of_w_alone(rows: int) -> None:
-    a, w, c = random(rows, 9), random(6, 5, seed=1), random(rows, 5, seed=2)
-    expected = c + a[:, :6] @ w
-    kernels.add_product(a, w, c, rows)
-    np.testing.assert_allclose(c, expected, rtol=1e-5, atol=1e-5)
+def test_product_leaves_inputs_past_the_size_of_w_alone(rows: int) -> None:
+    a, w, found = random(rows, 9), random(6, 5, seed=1), random(rows, padded(5), seed=2)
+    multiply(a, pack(w), found, rows, True)
+    np.testing.assert_allclose(found[:, :5], a[:, :6] @ w, rtol=1e-5, atol=1e-5)
+
+
+def test_product_of_a_row_is_the_same_whatever_rows_are_beside_it() -> None:
+    a, w = random(19, 33), pack(random(33, 70, seed=1))
+    together, alone = random(19, padded(70)), random(19, padded(70))
+    multiply(a, w, together, 19, True)
+    for i in range(19):
+        multiply(a[i : i + 1], w, alone[i : i + 1], 1, True)
+    assert np.array_equal(together, alone)
+
+
+@given(st.integers(1, 9), st.integers(1, 3 * PANEL), st.booleans())
+def test_packing_keeps_every_number_and_adds_zeros(inputs: int, outputs: int, transposed: bool) -> None:
+    w = random(outputs, inputs).T if transposed else random(inputs, outputs)
+    panels = pack(w)
+    assert panels.ctypes.data % 64 == 0
+    columns = panels.transpose(1, 0, 2).reshape(inputs, -1)
+    assert np.array_equal(columns[:, :outputs], w)
+    assert not columns[:, outputs:].any()
 
 
 @settings(deadline=None)
@@ -275,19 +297,19 @@ words, h = np.array([7, 5, 1], np.int32), 20
 positions, rows = int((words + 1).sum()), int(words.sum())
 def normal(*shape):
     return generator.normal(0, 0.3, shape).astype(np.float32)
-U, D, v, first = normal(2, h, 3 * h), normal(2, h, h), normal(2, h), normal(2, h)
-inputs = normal(2, positions, 3 * h)
-memory = recurrences.gru(inputs, recurrences.recurrent(U), first, words + 1, "lr", after=False)
-values, projected = normal(2, positions, 3 * h + 5), normal(1, positions, h)
-weights = recurrences.recurrent(U, D)
-inputs = normal(2, rows, 3 * h)
-saved, found = recurrences.query(inputs, values, projected, weights, first, v, words, "lr", after=False)
-gradients = recurrences.query_backward(
-    normal(2, rows, h), normal(2, rows, 8), normal(2, rows, 3 * h + 5),
-    saved, found, values, U, D, v, words, "lr", after=False,
+cell = recurrences.Cell(normal(2, h, 3 * h), normal(2, 3 * h), normal(2, h, 3 * h), normal(2, h))
+memory = recurrences.gru(normal(positions, h), cell, words + 1, "lr", after=False)
+x, m = normal(rows, h), normal(positions, 2 * h)
+lookup = recurrences.Lookup(
+    normal(2, 2 * h, 3 * h), normal(2, 2 * h, 5), normal(1, 2 * h, h), normal(2, h, h), normal(2, h)
+)
+saved, found = recurrences.query(x, m, cell, lookup, words, "lr", after=False)
+d_x, d_m, d_cell, d_lookup = recurrences.query_backward(
+    normal(2, rows, h), normal(2, rows, 8), normal(2, rows, 5), x, m, cell, lookup, saved, found, words, "lr",
+    after=False,
 )
 digest = hashlib.sha256()
-for array in (*memory, *saved, found.f, found.log_a, found.soft, found.memory, *gradients):
+for array in (*memory, *saved, found.f, found.log_a, found.soft, found.memory, d_x, d_m, *d_cell, *d_lookup):
     digest.update(np.ascontiguousarray(array).tobytes())
 print(digest.hexdigest())
 """

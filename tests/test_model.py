@@ -355,8 +355,8 @@ def test_gradient_of_a_gru_step(reset: Any) -> None:
 def test_gradient_of_a_recurrence_over_sentences_of_mixed_lengths(reset: Any) -> None:
     lengths = np.array([2, 3, 1], np.int32)
     assert torch.autograd.gradcheck(
-        lambda inputs, U, first: recurrence(inputs, U, first, lengths, "lr", reset=reset),
-        variables((2, 6, 6), (2, 2, 6), (2, 2)),
+        lambda *tensors: recurrence(*tensors, lengths, "lr", reset=reset),
+        variables((6, 3), (2, 3, 6), (2, 6), (2, 2, 6), (2, 2)),
     )
 
 
@@ -378,9 +378,9 @@ def test_gradient_of_the_query_recurrence(projections: int, reset: Any) -> None:
         q, log_a, soft = query_recurrence(*tensors, words, "lr", reset=reset)  # type: ignore[misc, call-arg, arg-type]
         return q, log_a.exp(), soft
 
-    inputs, values, projected = (2, 3, 6), (2, 5, 7), (projections, 5, 2)
-    U, first, D, v = (2, 2, 6), (2, 2), (2, 2, 2), (2, 2)
-    assert torch.autograd.gradcheck(run, variables(inputs, values, projected, U, first, D, v))
+    cell = (2, 3, 6), (2, 6), (2, 2, 6), (2, 2)
+    lookup = (2, 4, 6), (2, 4, 1), (projections, 4, 2), (2, 2, 2), (2, 2)
+    assert torch.autograd.gradcheck(run, variables((3, 3), (5, 4), *cell, *lookup))
 
 
 def test_gradient_of_the_log_likelihood() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import json
 import os
@@ -27,7 +28,8 @@ from biatt.decode import heads as decoded_heads
 from biatt.decode import is_projective, is_tree
 from biatt.errors import FormatError, ModelError
 from biatt.grammar import generate
-from biatt.parser import WINDOW_SENTENCES, Parser, in_order, load
+from biatt.parser import WINDOW_SENTENCES, Parser, load
+from biatt.threads import in_order
 from biatt.vocabulary import Vocabulary
 
 TREEBANK = generate(60)
@@ -430,3 +432,19 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, seconds)
     memory, seconds = run(program, tmp_path).split()
     assert int(memory) * (1 if sys.platform == "darwin" else 1024) < 1.5e9
     assert float(seconds) < 20
+
+
+# Settings of the process
+
+
+def test_parsing_changes_settings_of_the_process_only_while_it_runs() -> None:
+    parser, sentences = random_parser(), generate(3, seed=1)
+    (often, *_), turns = gc.get_threshold(), sys.getswitchinterval()
+    first, second = parser.parse(sentences, threads=2), parser.parse(sentences)
+    next(first)
+    next(second)
+    assert sys.getswitchinterval() < turns
+    list(first)
+    assert gc.get_threshold()[0] > often
+    list(second)
+    assert (gc.get_threshold()[0], sys.getswitchinterval()) == (often, turns)

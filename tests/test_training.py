@@ -177,7 +177,9 @@ def test_paper_holds_out_five_percent_and_another_seed_other_ones(treebank: Path
 def small_run(out: Path, config: Config = SMALL) -> Run:
     sentences = generate(6, seed=1)
     vocabulary = Vocabulary.build(sentences, columns=config.model.columns, min_count=1)
-    run = Run(config, vocabulary, sentences, sentences[:2], seed=1, device="cpu", listener=Silent())
+    run = Run(
+        config, vocabulary, sentences, sentences[:2], seed=1, device="cpu", threads=1, listener=Silent()
+    )
     run.open(out, "a run", resume=False)
     return run
 

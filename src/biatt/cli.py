@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import os
 import shlex
@@ -209,7 +208,6 @@ def parse(
     device: Annotated[str, typer.Option(help="cpu, or cuda for a GPU.")] = "cpu",
 ) -> None:
     """Parse a file: HEAD and DEPREL change, everything else stays as it was, byte for byte."""
-    gc.set_threshold(100_000)  # sentences hold no cycles, so looking for them is time lost
     if input_format is InputFormat.tokens:
         sentences = biatt.read_tokens(file)
     else:

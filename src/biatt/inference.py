@@ -14,6 +14,8 @@ from biatt.config import DIRECTIONS, ModelConfig
 from biatt.decode import Scores
 from biatt.errors import ModelError
 from biatt.kernels import Floats
+from biatt.products import aligned, pack
+from biatt.recurrences import Cell, shares
 
 
 class FusedNetwork:
@@ -33,50 +35,62 @@ class FusedNetwork:
             raise ModelError(
                 f"The weights do not fit the configuration and the vocabulary ({', '.join(wrong)})."
             )
-        self.weights: dict[str, Floats] = {
+        w: dict[str, Floats] = {
             name: np.ascontiguousarray(value, np.float32) for name, value in weights.items()
         }
-        self.memory = recurrences.recurrent(self.weights["memory.U"])
-        self.query = recurrences.recurrent(
-            self.weights["query.U"], self.weights["D"] if config.feedback else None
-        )
-        # What multiplies the soft headword, side by side, so that one product serves both (see `model.py`).
-        parts = [self.weights[name] for name in ("F", "U") if name in self.weights]
-        self.values = np.concatenate(parts, -1)
+        self.weights, self.P, self.W = w, pack(w["P"]), _pack(w["W"])
+        self.memory = _gru(w, "memory")
+        if config.feedback:
+            # What multiplies the same thing is packed side by side: the state, and the soft headword.
+            self.query = _gru(w, "query", w["D"])
+            self.lookup = _pack(np.concatenate([w["F"], w["U"]], -1)), _pack(w["C"]), w["v"]
 
     def scores(self, batch: Batch) -> list[Scores]:
+        w, words, after = self.weights, batch.words, self.config.reset == "after"
+        ((starts, lengths, _),) = shares(words + 1, 1)
+        x = kernels.embeddings(w["E.weight"], batch.rows, batch.offsets, self.P, w["P_bias"])
+        m = kernels.memory_states(x, *self.memory, starts, lengths, after)
+        x = x[word_positions(words)]
+        query = self._with_feedback if self.config.feedback else self._without_feedback
+        q, log_a, soft = query(x, m, words)
+        log_y = np.empty((len(x), len(w["relation_bias"])), np.float32)
+        kernels.relations(q, self.W, w["relation_bias"], soft, log_y)
+        return split_scores(log_a, log_y, words)
+
+    def _with_feedback(self, x: Floats, m: Floats, words: NDArray[np.int32]) -> tuple[Floats, Floats, Floats]:
+        F_V, _, v = self.lookup
+        h, relations = self.config.hidden, len(self.weights["relation_bias"])
+        (share,) = shares(words, 1)
+        q = np.empty((len(v), len(x), h), np.float32)
+        log_a = np.full((len(v), len(x), int(words.max()) + 1), -np.inf, np.float32)
+        soft = np.empty((len(v), len(x), F_V.shape[1] * F_V.shape[3]), np.float32)
+        backwards = np.array([direction == "r" for direction in self.directions])
+        after = self.config.reset == "after"
+        kernels.query_states(x, m, words, *self.query, *self.lookup, *share, backwards, after, q, log_a, soft)
+        return q, log_a, soft[..., 3 * h : 3 * h + relations]
+
+    def _without_feedback(
+        self, x: Floats, m: Floats, words: NDArray[np.int32]
+    ) -> tuple[Floats, Floats, Floats]:
         w, after = self.weights, self.config.reset == "after"
-        e = np.empty((len(batch.offsets) - 1, self.config.width), np.float32)
-        kernels.embed(w["E.weight"], batch.rows, batch.offsets, e)
-        x = e @ w["P"]
-        kernels.leaky(x, w["P_bias"])  # (M, h)
-
-        inputs = _affine(x, w["memory.W"], w["memory.bias"])
-        states = recurrences.gru(
-            inputs, self.memory, w["memory.first"], batch.words + 1, "lr", after=after
-        ).states
-        m = np.concatenate([states[0], states[1]], -1)  # (M, 2h)
-
-        inputs = _affine(x[word_positions(batch.words)], w["query.W"], w["query.bias"])
-        values, projected = m @ self.values, m @ w["C"]
-        recurrent = self.query, w["query.first"]
-        if self.config.feedback:
-            saved, found = recurrences.query(
-                inputs, values, projected, *recurrent, w["v"], batch.words, self.directions, after=after
-            )
-            q = saved.states
-        else:
-            q = recurrences.gru(inputs, *recurrent, batch.words, self.directions, after=after).states
-            seen = np.concatenate([*q], -1)[None] if self.config.attention == "single" else q
-            found = recurrences.attention(seen @ w["D"], values, projected, w["v"], batch.words)
-
-        logits = (q @ w["W"]).sum(0) + w["relation_bias"] + found.soft[..., -len(w["relation_bias"]) :].sum(0)
-        logits -= logits.max(-1, keepdims=True)
-        logits -= np.log(np.exp(logits).sum(-1, keepdims=True))
-        return split_scores(found.log_a, logits, batch.words)
+        cell = Cell(w["query.W"], w["query.bias"], w["query.U"], w["query.first"])
+        x = np.ascontiguousarray(x[:, : self.config.hidden])
+        q = recurrences.gru(x, cell, words, self.directions, after=after).states
+        seen = np.concatenate([*q], -1)[None] if self.config.attention == "single" else q
+        found = recurrences.attention(seen @ w["D"], m @ w["U"], m @ w["C"], w["v"], words)
+        return q, found.log_a, found.soft
 
 
-def _affine(x: Floats, W: Floats, bias: Floats) -> Floats:
-    result: Floats = x @ W
-    result += bias[:, None]
-    return result
+def _gru(w: Mapping[str, Floats], name: str, D: Floats | None = None) -> tuple[Floats, ...]:
+    """A GRU's W, bias, U of the gates (and D beside it), U of the candidate, and first state."""
+    U, h = w[f"{name}.U"], w[f"{name}.U"].shape[1]
+    gates = U[..., : 2 * h] if D is None else np.concatenate([U[..., : 2 * h], D], -1)
+    return _pack(w[f"{name}.W"]), w[f"{name}.bias"], _pack(gates), _pack(U[..., 2 * h :]), w[f"{name}.first"]
+
+
+def _pack(matrices: Floats) -> Floats:
+    """The packed matrix of each direction, side by side."""
+    packed = [pack(matrix) for matrix in matrices]
+    together = aligned(len(packed), *packed[0].shape)
+    together[:] = packed
+    return together

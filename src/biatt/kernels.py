@@ -8,7 +8,9 @@ tanh(x + y) needs no tanh inside the loop: with E = exp(2x) once and F = exp(2y)
 Every function handles one direction of a batch. Rows of its arrays are flat positions (`Batch`). A sentence
 starts at `starts[i]` and has `lengths[i]` rows; sentences come longest first, so that those still running at
 a step are the first ones. Backward functions take the saved arrays of their forward function, and leave
-products of whole arrays, such as the gradients of weights, to the caller.
+products of whole arrays, such as the gradients of weights, to the caller. Where nothing is to be `kept` for a
+backward pass, those arrays have a row a sentence, written over at each step. Matrices of the recurrence come
+packed (`products.py`).
 
 All is in one file because numba tells by a file's date whether what it keeps on disk is still good.
 """
@@ -25,6 +27,7 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from biatt.compiled import compiled, compiled_fast
+from biatt.products import PANEL, multiply
 
 Floats = NDArray[np.float32]
 Indices = NDArray[np.int64]
@@ -93,43 +96,6 @@ def leaky(x: Floats, bias: Floats) -> None:
         for j in range(len(bias)):
             value = row[j] + bias[j]
             row[j] = max(value, SLOPE * value)
-
-
-@compiled_fast
-def add_product(a: Floats, w: Floats, c: Floats, rows: int) -> None:
-    """c[:rows] += a[:rows] @ w for a handful of rows: four rows and four inputs share each pass over w.
-
-    Columns of a and c past the size of w are left alone.
-    """
-    inputs, outputs = w.shape
-    whole = inputs - inputs % 4
-    i = 0
-    while i + 4 <= rows:
-        a0, a1, a2, a3 = a[i], a[i + 1], a[i + 2], a[i + 3]
-        c0, c1, c2, c3 = c[i], c[i + 1], c[i + 2], c[i + 3]
-        for k in range(0, whole, 4):
-            w0, w1, w2, w3 = w[k], w[k + 1], w[k + 2], w[k + 3]
-            a00, a01, a02, a03 = a0[k], a0[k + 1], a0[k + 2], a0[k + 3]
-            a10, a11, a12, a13 = a1[k], a1[k + 1], a1[k + 2], a1[k + 3]
-            a20, a21, a22, a23 = a2[k], a2[k + 1], a2[k + 2], a2[k + 3]
-            a30, a31, a32, a33 = a3[k], a3[k + 1], a3[k + 2], a3[k + 3]
-            for j in range(outputs):
-                x0, x1, x2, x3 = w0[j], w1[j], w2[j], w3[j]
-                c0[j] += a00 * x0 + a01 * x1 + a02 * x2 + a03 * x3
-                c1[j] += a10 * x0 + a11 * x1 + a12 * x2 + a13 * x3
-                c2[j] += a20 * x0 + a21 * x1 + a22 * x2 + a23 * x3
-                c3[j] += a30 * x0 + a31 * x1 + a32 * x2 + a33 * x3
-        for k in range(whole, inputs):
-            row = w[k]
-            for j in range(outputs):
-                c0[j] += a0[k] * row[j]
-                c1[j] += a1[k] * row[j]
-                c2[j] += a2[k] * row[j]
-                c3[j] += a3[k] * row[j]
-        i += 4
-    while i < rows:
-        add_weighted_rows(a[i][:inputs], w, 0, c[i])
-        i += 1
 
 
 @compiled_fast
@@ -306,24 +272,28 @@ def attend_backward(
 
 
 @compiled
+def room(rows: int, packed: Floats) -> Floats:
+    """For the products of so many rows with a packed matrix."""
+    return np.empty((rows, len(packed) * PANEL), np.float32)
+
+
+@compiled
 def gru_forward(
     inputs: Floats, U_gates: Floats, U_candidate: Floats, first: Floats, starts: Indices, lengths: Indices,
-    backwards: bool, after: bool,
+    backwards: bool, after: bool, kept: bool,
     states: Floats, previous: Floats, r: Floats, z: Floats, c: Floats, inner: Floats,
 ) -> None:  # fmt: skip
     """A GRU over every sentence; all outputs are (flat, h)."""
     h, running = len(first), len(starts)
     state, reset_state = np.empty((running, h), np.float32), np.empty((running, h), np.float32)
-    products, product = np.empty((running, 2 * h), np.float32), np.empty((running, h), np.float32)
+    products, product = room(running, U_gates), room(running, U_candidate)
     state[:] = first
     for step in range(lengths[0]):
         while lengths[running - 1] <= step:
             running -= 1
-        products[:running] = ZERO
-        product[:running] = ZERO
-        add_product(state, U_gates, products, running)
+        multiply(state, U_gates, products, running, True)
         gru_step(
-            inputs, inputs, False, U_candidate, starts, lengths, step, running, backwards, after,
+            inputs, inputs, False, U_candidate, starts, lengths, step, running, backwards, after, kept,
             state, reset_state, products, product, states, previous, r, z, c, inner,
         )  # fmt: skip
 
@@ -331,11 +301,11 @@ def gru_forward(
 @compiled
 def gru_step(
     inputs: Floats, fed: Floats, feedback: bool, U_candidate: Floats, starts: Indices, lengths: Indices,
-    step: int, running: int, backwards: bool, after: bool,
+    step: int, running: int, backwards: bool, after: bool, kept: bool,
     state: Floats, reset_state: Floats, products: Floats, product: Floats,
     states: Floats, previous: Floats, r: Floats, z: Floats, c: Floats, inner: Floats,
 ) -> None:  # fmt: skip
-    """One step of all running sentences, given `products` = h U of the gates and `product` = 0.
+    """One step of all running sentences, given `products` = h U of the gates; `product` is room for another.
 
     With feedback, row p of `fed` is the soft headword's part that the next step's position takes in; it is
     added to that position's inputs in place.
@@ -347,16 +317,18 @@ def gru_step(
             row, more = inputs[p], fed[row_at(starts[i], lengths[i], step - 1, backwards)]
             for k in range(3 * h):
                 row[k] += more[k]
-        previous[p] = state[i]
-        gates(inputs[p], products[i], state[i], r[p], z[p], reset_state[i])
-    add_product(state if after else reset_state, U_candidate, product, running)
+        at = p if kept else i
+        previous[at] = state[i]
+        gates(inputs[p], products[i], state[i], r[at], z[at], reset_state[i])
+    multiply(state if after else reset_state, U_candidate, product, running, True)
     for i in range(running):
         p = row_at(starts[i], lengths[i], step, backwards)
+        at = p if kept else i
         if after:
-            inner[p] = product[i]
+            inner[at] = product[i, :h]
             for k in range(h):
-                product[i, k] *= r[p, k]
-        update(inputs[p], product[i], z[p], c[p], state[i], states[p])
+                product[i, k] *= r[at, k]
+        update(inputs[p], product[i], z[at], c[at], state[i], states[p])
 
 
 @compiled
@@ -368,11 +340,9 @@ def gru_backward(
 ) -> None:  # fmt: skip
     """Gradients of the inputs (flat, 3h), the candidate's product with U (flat, h) and the first state."""
     h, running = d_states.shape[1], 0
-    d, d_reset, d_gates = (
-        np.zeros((len(starts), h), np.float32),
-        np.empty((len(starts), h), np.float32),
-        np.empty((len(starts), 2 * h), np.float32),
-    )
+    d, d_reset = room(len(starts), U_gates_T), room(len(starts), U_candidate_T)
+    d_gates = np.empty((len(starts), 2 * h), np.float32)
+    d[:] = ZERO
     for step in range(lengths[0] - 1, -1, -1):
         while running < len(starts) and lengths[running] > step:
             running += 1
@@ -385,7 +355,7 @@ def gru_backward(
             previous, r, z, c, inner, d_inputs, d_inner,
         )  # fmt: skip
     for i in range(len(starts)):
-        d_first += d[i]
+        d_first += d[i, :h]
 
 
 @compiled
@@ -395,29 +365,28 @@ def gru_step_backward(
     previous: Floats, r: Floats, z: Floats, c: Floats, inner: Floats, d_inputs: Floats, d_inner: Floats,
 ) -> None:  # fmt: skip
     """d, the gradient of the running states, becomes that of the states before."""
-    h = d.shape[1]
-    d_reset[:running] = ZERO
+    h = r.shape[1]
     for i in range(running):
         p = row_at(starts[i], lengths[i], step, backwards)
-        update_backward(d[i], r[p], z[p], c[p], previous[p], inner[p], after, d_inputs[p], d_inner[p])
+        update_backward(d[i, :h], r[p], z[p], c[p], previous[p], inner[p], after, d_inputs[p], d_inner[p])
         d_gates[i, :h] = d_inner[p]  # borrowed as the product's contiguous input
-    add_product(d_gates, U_candidate_T, d_reset, running)
+    multiply(d_gates, U_candidate_T, d_reset, running, True)
     for i in range(running):
         p = row_at(starts[i], lengths[i], step, backwards)
         if after:
             for k in range(h):
                 d[i, k] = d[i, k] * z[p, k] + d_reset[i, k]
         else:
-            reset_backward(d[i], d_reset[i], r[p], z[p], previous[p], d_inputs[p])
+            reset_backward(d[i, :h], d_reset[i], r[p], z[p], previous[p], d_inputs[p])
         d_gates[i] = d_inputs[p, : 2 * h]
-    add_product(d_gates, U_gates_T, d, running)
+    multiply(d_gates, U_gates_T, d, running, False)
 
 
 @compiled
 def query_forward(
     inputs: Floats, values: Floats, memory: Floats, middle: Floats,
     U_gates_D: Floats, U_candidate: Floats, first: Floats, v: Floats,
-    starts: Indices, lengths: Indices, memory_starts: Indices, backwards: bool, after: bool,
+    starts: Indices, lengths: Indices, memory_starts: Indices, backwards: bool, after: bool, kept: bool,
     states: Floats, previous: Floats, r: Floats, z: Floats, c: Floats, inner: Floats,
     f: Floats, log_a: Floats, soft: Floats,
 ) -> None:  # fmt: skip
@@ -429,26 +398,25 @@ def query_forward(
     """
     h, running = len(first), len(starts)
     state, reset_state = np.empty((running, h), np.float32), np.empty((running, h), np.float32)
-    products, product = np.zeros((running, 3 * h), np.float32), np.empty((running, h), np.float32)
+    products, product = room(running, U_gates_D), room(running, U_candidate)
     a = np.empty(lengths[0] + 1, np.float32)
     state[:] = first
-    add_product(state, U_gates_D, products, running)
+    multiply(state, U_gates_D, products, running, True)
     for step in range(lengths[0]):
         while lengths[running - 1] <= step:
             running -= 1
-        product[:running] = ZERO
         gru_step(
-            inputs, soft, True, U_candidate, starts, lengths, step, running, backwards, after,
+            inputs, soft, True, U_candidate, starts, lengths, step, running, backwards, after, kept,
             state, reset_state, products, product, states, previous, r, z, c, inner,
         )  # fmt: skip
-        products[:running] = ZERO
-        add_product(state, U_gates_D, products, running)
+        multiply(state, U_gates_D, products, running, True)
         for i in range(running):
             p, words = row_at(starts[i], lengths[i], step, backwards), lengths[i] + 1
+            at = p if kept else i
             for k in range(h):
                 products[i, 2 * h + k] += middle[memory_starts[i], k]
-            exp_doubled(products[i, 2 * h :], f[p])
-            attend(memory, memory_starts[i], f[p], v, log_a[p, :words], a[:words])
+            exp_doubled(products[i, 2 * h : 3 * h], f[at])
+            attend(memory, memory_starts[i], f[at], v, log_a[p, :words], a[:words])
             soft[p] = ZERO
             add_weighted_rows(a[:words], values, memory_starts[i], soft[p])
 
@@ -466,12 +434,9 @@ def query_backward(
     What was fed to the next step is added to `d_soft`, so that the caller can go on to `values`.
     """
     h, running = d_states.shape[1], 0
-    d, d_reset, d_gates, queries = (
-        np.zeros((len(starts), h), np.float32),
-        np.empty((len(starts), h), np.float32),
-        np.empty((len(starts), 2 * h), np.float32),
-        np.empty((len(starts), h), np.float32),
-    )
+    d, d_reset = room(len(starts), U_gates_T), room(len(starts), U_candidate_T)
+    d_gates, queries = np.empty((len(starts), 2 * h), np.float32), np.empty((len(starts), h), np.float32)
+    d[:] = ZERO
     ds = np.empty(lengths[0] + 1, np.float32)
     for step in range(lengths[0] - 1, -1, -1):
         while running < len(starts) and lengths[running] > step:
@@ -489,13 +454,13 @@ def query_backward(
             queries[i] = d_y[p]
             for k in range(h):
                 d[i, k] += d_states[p, k]
-        add_product(queries, D_T, d, running)
+        multiply(queries, D_T, d, running, False)
         gru_step_backward(
             d, d_reset, d_gates, U_gates_T, U_candidate_T, starts, lengths, step, running, backwards, after,
             previous, r, z, c, inner, d_inputs, d_inner,
         )  # fmt: skip
     for i in range(len(starts)):
-        d_first += d[i]
+        d_first += d[i, :h]
 
 
 @compiled
@@ -545,3 +510,95 @@ def values_backward(
             total = d_values[memory_starts[i] + j]
             total[:] = ZERO
             add_weighted_rows(column[:words], d_soft, starts[i], total)
+
+
+@compiled
+def affine(x: Floats, W: Floats, bias: Floats, out: Floats) -> None:
+    """out = x W + b for any number of rows; W is packed."""
+    for i in range(len(x)):
+        row = out[i]
+        row[: len(bias)] = bias
+        row[len(bias) :] = ZERO
+    multiply(x, W, out, len(x), False)
+
+
+# For parsing: a component of the network in one call, so that threads do not wait for each other's Python.
+
+
+@compiled
+def embeddings(
+    table: Floats, rows: NDArray[np.int32], offsets: NDArray[np.int32], P: Floats, bias: Floats
+) -> Floats:
+    """x = LReL(P (E e + …)) of every position; columns past the hidden size have no meaning."""
+    sums, x = np.empty((len(offsets) - 1, table.shape[1]), np.float32), room(len(offsets) - 1, P)
+    embed(table, rows, offsets, sums)
+    multiply(sums, P, x, len(x), True)
+    leaky(x, bias)
+    return x
+
+
+@compiled
+def memory_states(
+    x: Floats, W: Floats, bias: Floats, U_gates: Floats, U_candidate: Floats, first: Floats,
+    starts: Indices, lengths: Indices, after: bool,
+) -> Floats:  # fmt: skip
+    """The memory m = [hˡ; hʳ] of every position."""
+    h = first.shape[1]
+    m, states = np.empty((len(x), 2 * h), np.float32), np.empty((len(x), h), np.float32)
+    inputs, scratch = room(len(x), W[0]), np.empty((5, len(starts), h), np.float32)
+    for k in range(2):
+        affine(x, W[k], bias[k], inputs)
+        gru_forward(
+            inputs, U_gates[k], U_candidate[k], first[k], starts, lengths, k == 1, after, False,
+            states, scratch[0], scratch[1], scratch[2], scratch[3], scratch[4],
+        )  # fmt: skip
+        m[:, k * h : (k + 1) * h] = states
+    return m
+
+
+@compiled
+def query_states(
+    x: Floats, m: Floats, words: NDArray[np.int32], W: Floats, bias: Floats, U_gates_D: Floats,
+    U_candidate: Floats, first: Floats, F_V: Floats, C: Floats, v: Floats,
+    starts: Indices, lengths: Indices, memory_starts: Indices, backwards: NDArray[np.bool_], after: bool,
+    q: Floats, log_a: Floats, soft: Floats,
+) -> None:  # fmt: skip
+    """The query components with feedback; `F_V` is [F | V], and `soft` the soft headwords times it."""
+    h = first.shape[1]
+    inputs, values, projected = room(len(x), W[0]), room(len(m), F_V[0]), room(len(m), C[0])
+    keys, middle = np.empty((len(m), h), np.float32), np.empty((len(m), h), np.float32)
+    scratch = np.empty((6, len(starts), h), np.float32)
+    for k in range(len(first)):
+        affine(x, W[k], bias[k], inputs)
+        multiply(m, F_V[k], values, len(m), True)
+        if k < len(C):
+            multiply(m, C[k], projected, len(m), True)
+            prepare_memory(projected[:, :h], words, keys, middle)
+        query_forward(
+            inputs, values, keys, middle, U_gates_D[k], U_candidate[k], first[k], v[k],
+            starts, lengths, memory_starts, backwards[k], after, False, q[k],
+            scratch[0], scratch[1], scratch[2], scratch[3], scratch[4], scratch[5], log_a[k], soft[k],
+        )  # fmt: skip
+
+
+@compiled_fast
+def relations(q: Floats, W: Floats, bias: Floats, soft: Floats, log_y: Floats) -> None:
+    """log y = log softmax(Σ soft + Σ W q + b); `soft` is (A, N, R)."""
+    logits = room(len(log_y), W[0])
+    affine(q[0], W[0], bias, logits)
+    for k in range(1, len(W)):
+        multiply(q[k], W[k], logits, len(logits), False)
+    for i in range(len(log_y)):
+        row, result = logits[i], log_y[i]
+        for k in range(len(soft)):
+            for j in range(len(result)):
+                row[j] += soft[k, i, j]
+        top = np.float32(-np.inf)
+        for j in range(len(result)):
+            top = max(top, row[j])
+        total = ZERO
+        for j in range(len(result)):
+            total += exp(row[j] - top)
+        shift = top + np.log(total)
+        for j in range(len(result)):
+            result[j] = row[j] - shift

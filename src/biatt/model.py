@@ -87,11 +87,12 @@ def gru_step(state: Tensor, inputs: Tensor, U: Tensor, *, reset: Reset) -> Tenso
 
 
 def recurrence(
-    inputs: Tensor, U: Tensor, first: Tensor, lengths: Indices, directions: str, *, reset: Reset
-) -> Tensor:
-    """(d, flat, 3h) → (d, flat, h): a GRU over every sentence in each direction's order."""
-    sentences = Grid(lengths, inputs.device)
-    grid = sentences.pad(inputs, directions)  # (d, B, steps, 3h)
+    x: Tensor, W: Tensor, bias: Tensor, U: Tensor, first: Tensor, lengths: Indices, directions: str,
+    *, reset: Reset,
+) -> Tensor:  # fmt: skip
+    """(flat, inputs) → (d, flat, h): a GRU over every sentence in each direction's order."""
+    sentences = Grid(lengths, x.device)
+    grid = sentences.pad(x @ W + bias[:, None], directions)  # (d, B, steps, 3h)
     state = first[:, None].expand(-1, grid.shape[1], -1)  # (d, B, h)
     states = []
     for step in range(grid.shape[2]):
@@ -129,37 +130,30 @@ def attention(
 
 
 def query_recurrence(
-    inputs: Tensor,  # (d, N, 3h): x W + b
-    values: Tensor,  # (d, M, 3h + …): what multiplies the soft headword; the first 3h go into the next step
-    projected: Tensor,  # (1 or d, M, h): C m
-    U: Tensor,
-    first: Tensor,
-    D: Tensor,  # (d, h, h)
-    v: Tensor,  # (d, h)
-    words: Indices,
-    directions: str,
-    *,
-    reset: Reset,
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Query components with feedback (section 2.2): q (d, N, h), log a (d, N, T), soft headwords (d, N, …).
+    x: Tensor, m: Tensor, W: Tensor, bias: Tensor, U: Tensor, first: Tensor,
+    F: Tensor, V: Tensor, C: Tensor, D: Tensor, v: Tensor, words: Indices, directions: str,
+    *, reset: Reset,
+) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+    """Query components with feedback (section 2.2): q (d, N, h), log a (d, N, T), soft headwords (d, N, R).
 
-    The soft headword of step t − 1 (t + 1 from the right) enters step t; at the first step it is zero.
+    x (N, h) are the words' embeddings, m (M, 2h) the memory. The soft headword of step t − 1 (t + 1 from the
+    right) times F enters step t; at the first step it is zero. Times V it goes to the relations.
     """
-    rows, positions = Grid(words, inputs.device), Grid(words + 1, inputs.device)
-    grid = rows.pad(inputs, directions)  # (d, B, T − 1, 3h)
+    rows, positions = Grid(words, x.device), Grid(words + 1, x.device)
+    grid = rows.pad(x @ W + bias[:, None], directions)  # (d, B, T − 1, 3h)
     # Memory is looked up, not read in order, so both directions see it from left to right.
-    projected = positions.pad(projected, "l" * len(projected))  # (1 or d, B, T, h)
-    values = positions.pad(values, "l" * len(values))  # (d, B, T, 3h + …)
+    projected = positions.pad(m @ C, "l" * len(C))  # (1 or d, B, T, h)
+    values = positions.pad(torch.cat([m @ F, m @ V], -1), "l" * len(F))  # (d, B, T, 3h + R)
     state = first[:, None].expand(-1, grid.shape[1], -1)  # (d, B, h)
     fed = torch.zeros_like(grid[:, :, 0])  # (d, B, 3h)
     steps = []
     for t in range(grid.shape[2]):
         state = gru_step(state, grid[:, :, t] + fed, U, reset=reset)
         log_a, soft = attend(projected, state @ D, v, values, positions.inside)
-        fed = soft[..., : fed.shape[-1]]
-        steps.append((state, log_a, soft))
-    q, a, m = (rows.unpad(torch.stack(part, 2), directions) for part in zip(*steps, strict=True))
-    return q, a, m
+        fed, relations = soft.split([fed.shape[-1], V.shape[-1]], -1)
+        steps.append((state, log_a, relations))
+    q, a, r = (rows.unpad(torch.stack(part, 2), directions) for part in zip(*steps, strict=True))
+    return q, a, r
 
 
 class GRU(nn.Module):
@@ -169,6 +163,10 @@ class GRU(nn.Module):
     U: Tensor  # (k, h, 3h)
     bias: Tensor  # (k, 3h)
     first: Tensor  # (k, h): the state before the first step
+
+    @property
+    def weights(self) -> tuple[Tensor, ...]:
+        return self.W, self.bias, self.U, self.first
 
 
 class BiAtt(nn.Module):
@@ -216,35 +214,21 @@ class BiAtt(nn.Module):
         x = F.leaky_relu(self.E(rows, offsets) @ self.P + self.P_bias, SLOPE)  # (M, h)
 
         # Memory component: m = [hˡ; hʳ]
-        inputs = x @ self.memory.W + self.memory.bias[:, None]  # (2, M, 3h)
-        states = run.recurrence(inputs, self.memory.U, self.memory.first, batch.words + 1, "lr", reset=reset)
+        states = run.recurrence(x, *self.memory.weights, batch.words + 1, "lr", reset=reset)
         m = torch.cat([states[0], states[1]], -1)  # (M, 2h)
 
-        # Query components: q and a, equations 1 and 2, and the soft headwords m̃, multiplied by F and U
-        is_word = torch.from_numpy(word_positions(batch.words)).to(device)
-        inputs = x[is_word] @ self.query.W + self.query.bias[:, None]  # (d, N, 3h)
-        projected = m @ self.C  # (1 or d, M, h)
-        recurrent = self.query.U, self.query.first
+        # Query components: q and a, equations 1 and 2, and the soft headwords m̃, multiplied by U
+        x = x[torch.from_numpy(word_positions(batch.words)).to(device)]  # (N, h)
+        order = batch.words, self.directions
         if self.config.feedback:
-            values = torch.cat([m @ self.F, m @ self.U], -1)  # (d, M, 3h + R)
-            q, log_a, soft = run.query_recurrence(
-                inputs,
-                values,
-                projected,
-                *recurrent,
-                self.D,
-                self.v,
-                batch.words,
-                self.directions,
-                reset=reset,
-            )
+            lookup = self.F, self.U, self.C, self.D, self.v
+            q, log_a, soft = run.query_recurrence(x, m, *self.query.weights, *lookup, *order, reset=reset)
         else:
-            q = run.recurrence(inputs, *recurrent, batch.words, self.directions, reset=reset)
+            q = run.recurrence(x, *self.query.weights, *order, reset=reset)
             seen = torch.cat([*q], -1)[None] if self.config.attention == "single" else q
-            log_a, soft = run.attention(seen @ self.D, m @ self.U, projected, self.v, batch.words)
+            log_a, soft = run.attention(seen @ self.D, m @ self.U, m @ self.C, self.v, batch.words)
 
         # Relations, equation 5: y = softmax(U [m̃ˡ; m̃ʳ] + W [qˡ; qʳ])
-        soft = soft[..., -len(self.relation_bias) :]  # (A, N, R)
         logits = soft.sum(0) + (q @ self.W).sum(0) + self.relation_bias
         return Output(log_a, torch.log_softmax(logits, -1))
 

@@ -12,11 +12,16 @@ import torch
 from torch import Tensor, nn
 
 from biatt.config import TrainingConfig
+from biatt.threads import run
 
 
 class Adam:
-    def __init__(self, parameters: Mapping[str, nn.Parameter], config: TrainingConfig) -> None:
-        self.config = config
+    """`threads` share the dense parameters, and change nothing else."""
+
+    def __init__(
+        self, parameters: Mapping[str, nn.Parameter], config: TrainingConfig, *, threads: int = 1
+    ) -> None:
+        self.config, self.threads = config, threads
         self.parameters = dict(sorted(parameters.items()))
         self.moments: dict[str, Tensor] = {}
         for name, parameter in self.parameters.items():
@@ -35,20 +40,25 @@ class Adam:
         norm = torch.linalg.vector_norm(torch.stack([torch.linalg.vector_norm(value) for value in values]))
         excess = torch.clamp(norm / self.config.clip, min=1.0)  # what the gradients are divided by
         dense = [name for name, gradient in gradients.items() if not gradient.is_sparse]
-        if dense:  # torch's fused step takes no empty list
-            self._step_dense(dense, [gradients[name] for name in dense], excess, rate)
+        if dense:
+            largest_first = sorted(dense, key=lambda name: -gradients[name].numel())
+            groups = [largest_first[k :: self.threads] for k in range(min(self.threads, len(dense)))]
+            run(lambda names: self._step_dense(names, gradients, excess, rate), groups, self.threads)
         for name, gradient in gradients.items():
             if gradient.is_sparse:
                 self._step_rows(name, gradient.indices()[0], gradient.values() / excess, rate)
         for parameter in self.parameters.values():
             parameter.grad = None
 
-    def _step_dense(self, names: list[str], gradients: list[Tensor], excess: Tensor, rate: float) -> None:
+    @torch.no_grad()  # which each thread has to say for itself
+    def _step_dense(
+        self, names: list[str], gradients: Mapping[str, Tensor], excess: Tensor, rate: float
+    ) -> None:
         # One count serves a dense parameter.
         steps = [self.moments[f"{name}.steps"][:1].view(()) for name in names]
         torch._fused_adam_(
             [self.parameters[name] for name in names],
-            gradients,
+            [gradients[name] for name in names],
             [self.moments[f"{name}.first"] for name in names],
             [self.moments[f"{name}.second"] for name in names],
             [],

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from threading import Lock
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save
-from threadpoolctl import threadpool_limits
 
 from biatt import decode
 from biatt.batches import Batch, by_length, collate
@@ -25,10 +21,8 @@ from biatt.decode import Decoder, Roots, Scores
 from biatt.errors import BiattError, ConfigError, ModelError
 from biatt.files import replacing
 from biatt.inference import FusedNetwork
+from biatt.threads import fewer_collections, in_order, one_matrix_thread
 from biatt.vocabulary import Vocabulary
-
-A = TypeVar("A")
-B = TypeVar("B")
 
 FORMAT_VERSION = 1  # of the model folder; a folder of a later version is refused, not guessed at
 
@@ -147,7 +141,7 @@ class Parser:
             )
             return [tree(sentence, next(found)) if len(sentence) else sentence for sentence in window]
 
-        with one_matrix_thread:  # the threads are ours: each has a window to itself
+        with one_matrix_thread, fewer_collections:  # the threads are ours: each has a window to itself
             for window in in_order(parsed, windows(sentences), threads=threads):
                 yield from window
 
@@ -166,49 +160,6 @@ def windows(sentences: Iterable[Sentence]) -> Iterator[list[Sentence]]:
         raise
     if window:
         yield window
-
-
-def in_order(function: Callable[[A], B], items: Iterable[A], *, threads: int) -> Iterator[B]:
-    """function(item) of each item, in order, up to `threads` at a time; reads ahead only as far as needed.
-
-    Where `items` breaks off with an error, the results of those before it come first.
-    """
-    if threads == 1:
-        yield from map(function, items)
-        return
-    with ThreadPoolExecutor(threads) as executor:
-        running: deque[Future[B]] = deque()
-        try:
-            for item in items:
-                running.append(executor.submit(function, item))
-                if len(running) > threads:
-                    yield running.popleft().result()
-        except BiattError:
-            yield from (future.result() for future in running)
-            raise
-        yield from (future.result() for future in running)
-
-
-class OneMatrixThread:
-    """While any parse is under way, numpy's matrix products use one thread; then as many as before."""
-
-    def __init__(self) -> None:
-        self._lock, self._users = Lock(), 0
-
-    def __enter__(self) -> None:
-        with self._lock:
-            if self._users == 0:
-                self._limits = threadpool_limits(1)
-            self._users += 1
-
-    def __exit__(self, *_: object) -> None:
-        with self._lock:
-            self._users -= 1
-            if self._users == 0:
-                self._limits.restore_original_limits()
-
-
-one_matrix_thread = OneMatrixThread()
 
 
 def with_best_tree(

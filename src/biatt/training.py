@@ -29,6 +29,7 @@ from biatt.config import Config
 from biatt.conll import Sentence, read
 from biatt.errors import ConfigError, TrainingError
 from biatt.files import replacing
+from biatt.fused import in_threads
 from biatt.model import BiAtt, log_likelihood, scores, torch_device
 from biatt.optimiser import Adam
 from biatt.parser import BATCH_WORDS, Parser, with_best_tree
@@ -90,7 +91,6 @@ def train(
         raise ConfigError("threads must be at least 1.")
     if not 0 <= seed < 2**63:
         raise ConfigError(f"The seed must be from 0 to 2^63 - 1, not {seed}.")
-    torch.set_num_threads(threads)
     files = [train] if isinstance(train, (str, Path)) else list(train)
     train_sentences, dev_sentences = _treebank(files, dev, dev_fraction, seed)
     vectors = read_vectors(embeddings) if embeddings else None
@@ -108,7 +108,16 @@ def train(
         raise TrainingError(
             f"Every column to embed ({', '.join(config.model.columns)}) is empty in the training data."
         )
-    run = Run(config, vocabulary, train_sentences, dev_sentences, seed=seed, device=device, listener=listener)
+    run = Run(
+        config,
+        vocabulary,
+        train_sentences,
+        dev_sentences,
+        seed=seed,
+        device=device,
+        threads=threads,
+        listener=listener,
+    )
     run.about = {
         "train": [str(file) for file in files],
         "dev": str(dev) if dev else f"{dev_fraction:.0%} of train, held out at random",
@@ -132,9 +141,10 @@ def train(
     )
     if vectors is not None:
         listener.message(f"{len(found)} of {len(forms)} forms have a vector in {embeddings}.")
-    if search_rate:
-        run.search_rate()
-    run.finish_epochs()
+    with in_threads(threads if device == "cpu" else 1):
+        if search_rate:
+            run.search_rate()
+        run.finish_epochs()
     return Parser.load(out, device=device)
 
 
@@ -154,9 +164,11 @@ class Run:
         *,
         seed: int,
         device: str,
+        threads: int,
         listener: Listener,
     ) -> None:
         self.config, self.vocabulary, self.seed, self.listener = config, vocabulary, seed, listener
+        self.threads = threads
         self.data = [vocabulary.encode(sentence) for sentence in train_sentences]
         self.lengths = [item.words for item in self.data]
         self.dev_sentences = dev_sentences
@@ -179,7 +191,7 @@ class Run:
         with torch.no_grad():
             for row, vector in self.initial_forms.items():
                 self.network.E.weight[row] = torch.from_numpy(vector)
-        self.adam = Adam(dict(self.network.named_parameters()), config)
+        self.adam = Adam(dict(self.network.named_parameters()), config, threads=self.threads)
 
     def open(self, out: Path, fingerprint: str, *, resume: bool) -> None:
         """Begin in an empty folder, or go on from its checkpoint."""
