@@ -6,7 +6,15 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from biatt.batches import Batch, by_length, collate, shuffled, word_positions
+from biatt.batches import (
+    Batch,
+    by_length,
+    collate,
+    sentence_numbers,
+    shuffled,
+    with_dropout,
+    word_positions,
+)
 from biatt.vocabulary import Encoded
 
 lengths_lists = st.lists(st.integers(1, 60), max_size=80)
@@ -122,3 +130,59 @@ def test_word_positions_are_all_but_the_roots(lengths: list[int]) -> None:
         expected += range(position + 1, position + 1 + n)
         position += n + 1
     assert word_positions(np.array(lengths, np.int32)).tolist() == expected
+
+
+@given(st.lists(st.integers(1, 7), min_size=1, max_size=6))
+def test_sentence_numbers_count_a_sentence_for_each_root_and_word(lengths: list[int]) -> None:
+    expected = [i for i, n in enumerate(lengths) for _ in range(n + 1)]
+    assert sentence_numbers(np.array(lengths, np.int32)).tolist() == expected
+
+
+# Symbols left out
+
+
+def slow_dropout(
+    batch: Batch, becomes: list[int], shares: list[float], draws: list[float]
+) -> list[list[int]]:
+    """The rows of every position that are left, one draw for each row."""
+    left, bags = iter(draws), []
+    for position in range(len(batch.offsets) - 1):
+        bag = []
+        for row in batch.rows[batch.offsets[position] : batch.offsets[position + 1]].tolist():
+            if next(left) >= shares[row]:
+                bag.append(row)
+            elif becomes[row] >= 0:
+                bag.append(becomes[row])
+        bags.append(bag)
+    return bags
+
+
+@given(
+    st.lists(encoded_sentences(), min_size=1, max_size=4),
+    st.lists(st.integers(-1, 50), min_size=51, max_size=51),
+    st.lists(st.sampled_from([0.0, 0.25, 0.5, 0.875]), min_size=51, max_size=51),
+    st.integers(0, 99),
+)
+def test_dropout_of_symbols_equals_the_slow_twin(
+    treebank: list[Encoded], becomes: list[int], shares: list[float], seed: int
+) -> None:
+    batch = collate(treebank)
+    before = [part.copy() for part in batch]
+    generator, same = (np.random.default_rng(seed) for _ in range(2))
+    found = with_dropout(batch, np.array(becomes, np.int32), np.array(shares, np.float32), generator)
+    expected = slow_dropout(batch, becomes, shares, same.random(len(batch.rows), np.float32).tolist())
+    assert (found.rows.dtype, found.offsets.dtype) == (np.int32, np.int32)
+    assert found.rows.tolist() == [row for bag in expected for row in bag]
+    assert found.offsets.tolist() == np.cumsum([0] + [len(bag) for bag in expected]).tolist()
+    assert all(one is other for one, other in zip(found[2:], batch[2:], strict=True))
+    assert all(np.array_equal(part, old) for part, old in zip(batch, before, strict=True))
+
+
+def test_dropout_of_symbols_leaves_out_their_share() -> None:
+    rows = np.repeat(np.arange(3, dtype=np.int32), 10_000)
+    offsets = np.array([0, len(rows)], np.int32)
+    batch = Batch(rows, offsets, *(np.zeros(0, np.int32) for _ in range(3)))
+    becomes, shares = np.array([0, -1, 0], np.int32), np.array([0.9, 0.2, 0.0], np.float32)
+    found = np.bincount(with_dropout(batch, becomes, shares, np.random.default_rng(1)).rows)
+    assert (found[0], found[2]) == (10_000, 10_000)
+    assert abs(found[1] - 8_000) < 200  # five standard deviations

@@ -25,7 +25,7 @@ from biatt.grammar import generate
 SOURCE = Path(__file__).parents[1] / "src"
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(SOURCE), "COLUMNS": "200", "NO_COLOR": "1"}
 MAIN = [sys.executable, "-c", "import sys; sys.argv[0] = 'biatt'; from biatt.cli import main; main()"]
-VERBS = ["train", "parse", "evaluate", "info", "generate"]
+VERBS = ["train", "parse", "evaluate", "compare", "vectors", "info", "generate"]
 FAST = ["--hidden", "16", "--set", "epochs=2", "--set", "rate=0.01"]
 
 
@@ -109,6 +109,41 @@ def test_train_parse_evaluate_info(data: Path, tmp_path: Path) -> None:
     assert re.search(r"^hidden +16$", info, re.MULTILINE)
     assert re.search(r"^parameters +[\d,]+$", info, re.MULTILINE)
     assert "| licence | CC0 |" in info
+
+
+def test_compare_prints_what_the_function_finds(data: Path, tmp_path: Path) -> None:
+    gold, out = data / "a.conllu", tmp_path / "parsed.conllu"
+    invoke("parse", "--model", data / "model", data / "blank.conllu", "-o", out)
+    result = biatt.compare(gold, out, gold, samples=100, seed=2)
+    options = ["--samples", 100, "--seed", 2]
+    printed = json.loads(invoke("compare", gold, out, gold, *options, "--json"))
+    assert printed == json.loads(json.dumps(result.as_dict()))
+
+    found = invoke("compare", gold, out, gold, *options)
+    pair = result.scores["LAS"]
+    assert pair.difference is not None
+    scores = rf"^ *LAS +{100 * pair.a.correct / pair.a.total:.2f} +100.00 +{100 * pair.difference:.2f} "
+    assert re.search(scores, found, re.MULTILINE)
+    assert found.count(", line ") == min(10, len(result.sentences))
+    assert invoke("compare", gold, out, gold, *options, "--show", 2).count(", line ") == 2
+
+
+def test_vectors_serve_as_embeddings(data: Path, tmp_path: Path) -> None:
+    out = tmp_path / "vectors.txt"
+    done = biatt_process("vectors", data / "a.conllu", data / "b.conllu", "-o", out, "--size", 8)
+    assert (done.returncode, done.stdout) == (0, b"")
+    *epochs, last = done.stderr.decode().splitlines()
+    assert [line[:8] for line in epochs] == [f"epoch  {i}" for i in range(1, 6)]
+    assert re.fullmatch(rf"40 sentences, \d+ words, \d+ vectors in {re.escape(str(out))}\.", last)
+    options = ["--embeddings", out, "--out", tmp_path / "m"]
+    invoke("train", "--train", data / "a.conllu", *FAST, *options)
+
+
+def test_vectors_of_standard_input_go_to_standard_output(data: Path) -> None:
+    text = "".join(" ".join(sentence.forms) + "\n" for sentence in biatt.read(data / "a.conllu")).encode()
+    done = biatt_process("vectors", "-", "-o", "-", "--size", 3, "--input", "tokens", input=text)
+    assert done.returncode == 0
+    assert re.match(rb"\d+ 3\n", done.stdout)
 
 
 def test_gold_against_itself_is_perfect(data: Path) -> None:
@@ -277,6 +312,13 @@ PARSE = ["parse", "--model", "model"]
         (["info", "gone"], "There is no model folder gone"),
         (["evaluate", "a.conllu", "gone.conllu"], "gone.conllu: cannot be read"),
         (["evaluate", "a.conllu", "blank.conllu"], "blank.conllu"),
+        (["compare", "a.conllu", "a.conllu", "gone.conllu"], "gone.conllu: cannot be read"),
+        (["compare", "a.conllu", "b.conllu", "a.conllu"], "b.conllu, line "),
+        (["compare", "a.conllu", "a.conllu", "blank.conllu"], "blank.conllu, line 3: the head of word 1 is"),
+        (["vectors", "gone.txt", "-o", "new.txt"], "gone.txt: cannot be read: no such file"),
+        (["vectors", "nine.conllu", "-o", "new.txt"], "nine.conllu, line 3: the line has 9 columns"),
+        (["vectors", "a.conllu", "-o", "no/where.txt"], "no/where.txt: cannot be written"),
+        (["vectors", "a.conllu", "-o", "new.txt", "--min-count", "999"], "No word occurs 999 times"),
         (["generate", "2", "-o", "no/where.conllu"], "no/where.conllu: cannot be written"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
@@ -317,6 +359,14 @@ def test_wrong_usage_is_exit_code_2_without_a_traceback(words: list[str]) -> Non
     assert done.returncode == 2
     assert b"Usage: biatt" in done.stderr
     assert b"Traceback" not in done.stderr
+
+
+def test_vectors_without_gensim_say_what_to_install(data: Path) -> None:
+    code = "import sys; sys.modules['gensim'] = None; from biatt.cli import main; main()"
+    command = [sys.executable, "-c", code, "vectors", str(data / "a.conllu"), "-o", "-"]
+    done = subprocess.run(command, capture_output=True, env=ENVIRONMENT, text=True)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "biatt: training word vectors needs gensim: pip install 'biatt[vectors]'.\n"
 
 
 def test_training_without_torch_says_what_to_install(data: Path, tmp_path: Path) -> None:

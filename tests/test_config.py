@@ -55,6 +55,10 @@ def configs(draw: st.DrawFn) -> Config:
         reset=draw(st.sampled_from(["before", "after"])),
         shared_memory_projection=draw(st.booleans()),
         min_count=draw(st.integers(1, 9)),
+        affixes=draw(st.integers(0, 9)),
+        layers=draw(st.integers(1, 9)),
+        query_input=draw(st.sampled_from(["embedding", "memory"])),
+        pair_hidden=draw(st.integers(0, 999)),
     )
     training = TrainingConfig(
         rate=draw(st.floats(1e-9, 1)),
@@ -64,6 +68,12 @@ def configs(draw: st.DrawFn) -> Config:
         batch_words=draw(st.integers(1, 10_000)),
         deviation=draw(st.floats(0, 10)),
         first_state=draw(st.floats(-10, 10)),
+        schedule=draw(st.sampled_from(["paper", "linear"])),
+        dropout=draw(st.floats(0, 1, exclude_max=True)),
+        word_dropout=draw(st.floats(0, 1, exclude_max=True)),
+        tag_dropout=draw(st.floats(0, 1, exclude_max=True)),
+        smoothing=draw(st.floats(0, 1, exclude_max=True)),
+        agreement=draw(st.floats(0, 100)),
     )
     return Config(model, training)
 
@@ -114,6 +124,11 @@ def test_paper_preset_is_the_papers_model_and_the_authors_adam() -> None:
     assert (config.training.beta1, config.training.beta2, config.training.epsilon) == (0.9, 0.99, 1e-8)
     assert config.training.deviation**2 == pytest.approx(1e-2)  # N(0, 10⁻²) is a variance
     assert config.training.rate_step == 0.0002
+    beyond = config.model.affixes, config.model.layers, config.model.query_input, config.model.pair_hidden
+    assert beyond == (0, 1, "embedding", 0)
+    assert config.training.schedule == "paper"
+    for name in ("dropout", "word_dropout", "tag_dropout", "smoothing", "agreement"):
+        assert getattr(config.training, name) == 0, name
 
 
 def test_unknown_preset_names_the_presets() -> None:
@@ -167,6 +182,8 @@ def test_words_for_false(word: str) -> None:
         (["directions=up"], "directions is one of both, left-to-right, right-to-left, not 'up'"),
         (["attention=double"], "attention is one of agreement, single, not 'double'"),
         (["reset=never"], "reset is one of before, after, not 'never'"),
+        (["query_input=words"], "query_input is one of embedding, memory, not 'words'"),
+        (["schedule=cosine"], "schedule is one of paper, linear"),
         (["columns="], "columns must name at least one column"),
         (["columns=form,shape"], "columns has no shape; it knows form, lemma, upos, xpos, feats"),
         (["attention=single"], "set feedback=false"),
@@ -174,6 +191,16 @@ def test_words_for_false(word: str) -> None:
         (["hidden=0"], "hidden must be at least 1"),
         (["embedding=-1"], "embedding must be 0 or more"),
         (["min_count=0"], "min_count must be at least 1"),
+        (["affixes=-1"], "affixes must be 0 or more"),
+        (["layers=0"], "layers must be from 1 to 9"),
+        (["layers=10"], "layers must be from 1 to 9"),
+        (["pair_hidden=-1"], "pair_hidden must be 0 or more"),
+        (["dropout=1"], r"dropout must be in \[0, 1\)"),
+        (["word_dropout=-0.1"], r"word_dropout must be in \[0, 1\)"),
+        (["tag_dropout=1"], r"tag_dropout must be in \[0, 1\)"),
+        (["smoothing=1"], r"smoothing must be in \[0, 1\)"),
+        (["agreement=-1"], "agreement must be 0 or more"),
+        (["dropout=nan"], "dropout must be finite"),
         (["rate=0"], "rate must be above 0"),
         (["rate=nan"], "rate must be finite"),
         (["clip=inf"], "clip must be finite"),
@@ -194,7 +221,7 @@ def test_bad_settings_are_one_sentence_with_the_name(settings: list[str], messag
     assert str(caught.value).endswith(".")
 
 
-@pytest.mark.parametrize("field", ["directions", "attention", "reset"])
+@pytest.mark.parametrize("field", ["directions", "attention", "reset", "query_input"])
 def test_choices_are_checked_without_the_settings_parser_too(field: str) -> None:
     data = Config().to_json()
     data["model"][field] = "sideways"
@@ -232,7 +259,21 @@ def test_width_is_the_hidden_size_unless_given(embedding: int, width: int) -> No
 
 
 def test_numbers_are_finite() -> None:
-    values: list[Any] = [getattr(TrainingConfig(), item.name) for item in fields(TrainingConfig)]
+    names = [item.name for item in fields(TrainingConfig) if item.name != "schedule"]
+    values: list[Any] = [getattr(TrainingConfig(), name) for name in names]
     assert all(math.isfinite(value) for value in values)
     with pytest.raises(ConfigError):
         replace(TrainingConfig(), rate=-1.0)
+
+
+@pytest.mark.parametrize(("layers", "names"), [(1, ("memory",)), (3, ("memory", "memory2", "memory3"))])
+def test_layers_of_the_memory_are_numbered_from_the_second(layers: int, names: tuple[str, ...]) -> None:
+    config = ModelConfig(layers=layers)
+    assert config.memory_layers == names
+    assert {f"{name}.W" for name in names} < config.shapes(rows=1, relations=1).keys()
+
+
+@pytest.mark.parametrize("settings", [["directions=left-to-right"], ["attention=single", "feedback=false"]])
+def test_agreement_as_a_term_of_the_loss_needs_two_attentions(settings: list[str]) -> None:
+    with pytest.raises(ConfigError, match="agreement needs directions=both and attention=agreement"):
+        with_settings(Config(), ["agreement=0.1", *settings])

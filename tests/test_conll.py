@@ -74,6 +74,7 @@ def test_columns_are_given_by_name() -> None:
     assert sentence.deprels == ["nsubj", "aux", "advmod", "root", "punct"]
     assert sentence.comments == ["# sent_id = 1", "# text = Cats don't bark."]
     assert sentence.text == "Cats don't bark."
+    assert sentence.sent_id == "1"
     assert [k for k, _ in sentence.verbatim] == [0, 0, 1, 3]
     assert (sentence.format, sentence.source, sentence.line) == ("conllu", "<stream>", 1)
 
@@ -86,6 +87,7 @@ def test_sentence_is_a_sequence_of_tokens() -> None:
     ]
     assert sentence.heads == [-1, 1]
     assert sentence.text is None
+    assert sentence.sent_id is None
 
 
 def test_sentences_know_their_line() -> None:

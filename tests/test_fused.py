@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -15,26 +14,23 @@ from torch import Tensor
 from biatt import fused, model
 from biatt.batches import Batch, collate
 from biatt.config import ModelConfig
-from biatt.model import BiAtt, scores
+from biatt.model import BiAtt, disagreement, log_likelihood, scores
 from test_model import (
+    LARGER,
     RELATIONS,
     ROWS,
     VARIANTS,
+    _one_thread,  # noqa: F401 (for all tests here too)
     every_ablation,
     every_variant,
     gradients,
+    log_y_by_head,
     network,
+    noise,
+    parts,
     random_sentences,
     slow_forward,
 )
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def pair(variant: dict[str, Any], **options: Any) -> tuple[BiAtt, BiAtt]:
@@ -51,7 +47,7 @@ def pair(variant: dict[str, Any], **options: Any) -> tuple[BiAtt, BiAtt]:
 
 def assert_same_scores(found: BiAtt, expected: BiAtt, batch: Batch, *, tolerance: float) -> None:
     for one, other in zip(scores(found(batch), batch), scores(expected(batch), batch), strict=True):
-        for part, wanted in zip(one, other, strict=True):
+        for part, wanted in zip(parts(one), parts(other), strict=True):
             np.testing.assert_allclose(part, wanted, rtol=tolerance, atol=tolerance)
 
 
@@ -83,7 +79,7 @@ def test_fused_network_equals_the_equations_step_by_step(variant: dict[str, Any]
     log_a, log_y = slow_forward(expected, sentence)
     output = found(collate([sentence]))
     np.testing.assert_allclose(output.attention.detach().numpy(), log_a, rtol=1e-5, atol=1e-5)
-    np.testing.assert_allclose(output.relations.detach().numpy(), log_y, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(log_y_by_head(output), log_y, rtol=1e-5, atol=1e-5)
 
 
 @settings(deadline=None, max_examples=60)
@@ -104,6 +100,21 @@ def test_fused_network_equals_the_torch_network_for_any_shape(
     # Gradients that are nearly 0 beside the others, as that of D for tiny states, are sums that cancel.
     scale = 1e-2 * max(value.abs().max().item() for value in wanted.values())
     assert_same_gradients(gradients(found, batch), wanted, relative=1e-4, scale=scale)
+
+
+@pytest.mark.parametrize("variant", [{}, LARGER, {**LARGER, "feedback": False}], ids=str)
+def test_loss_with_dropout_smoothing_and_agreement_equals_that_of_the_torch_network(
+    variant: dict[str, Any],
+) -> None:
+    def objective(network: BiAtt, batch: Batch) -> Tensor:
+        output = network(batch, noise(0.3))
+        return log_likelihood(output, batch, smoothing=0.1) - 5 * disagreement(output)
+
+    found, expected = pair(variant, hidden=6, embedding=5)
+    batch = collate(random_sentences([3, 1, 9, 5]))
+    assert objective(found, batch).item() == pytest.approx(objective(expected, batch).item(), rel=1e-5)
+    wanted = gradients(expected, batch, objective)
+    assert_same_gradients(gradients(found, batch, objective), wanted, relative=1e-4)
 
 
 def test_operations_have_the_gradients_of_their_namesakes_for_any_outer_gradient() -> None:
@@ -177,6 +188,6 @@ def test_scores_and_gradients_stay_finite_for_weights_a_hundred_times_too_large(
                 parameter.mul_(100)
         batch = collate(random_sentences([60, 33, 1, 60], seed=seed))
         for found in scores(large(batch), batch):
-            assert all(np.isfinite(part).all() for part in found)
+            assert all(np.isfinite(part).all() for part in parts(found))
         for name, gradient in gradients(large, batch).items():
             assert gradient.isfinite().all(), name

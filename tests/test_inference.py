@@ -17,7 +17,18 @@ from biatt.decode import Scores
 from biatt.errors import ModelError
 from biatt.inference import FusedNetwork
 from biatt.model import BiAtt, scores
-from test_model import RELATIONS, ROWS, VARIANTS, every_ablation, every_variant, network, random_sentences
+from test_model import (
+    RELATIONS,
+    ROWS,
+    VARIANTS,
+    _one_thread,  # noqa: F401 (for all tests here too)
+    every_ablation,
+    every_variant,
+    network,
+    parts,
+    random_sentences,
+    slow_forward,
+)
 
 
 def weights_of(model: BiAtt) -> dict[str, NDArray[Any]]:
@@ -39,7 +50,7 @@ def small(variant: dict[str, Any], **options: Any) -> BiAtt:
 
 def assert_same(found: list[Scores], expected: list[Scores]) -> None:
     for one, other in zip(found, expected, strict=True):
-        for part, wanted in zip(one, other, strict=True):
+        for part, wanted in zip(parts(one), parts(other), strict=True):
             assert part.dtype == np.float32
             np.testing.assert_allclose(part, wanted, rtol=1e-5, atol=1e-5)
 
@@ -49,6 +60,18 @@ def assert_same(found: list[Scores], expected: list[Scores]) -> None:
 def test_scores_equal_those_of_the_torch_network(variant: dict[str, Any], lengths: list[int]) -> None:
     model, batch = small(variant, hidden=6, embedding=5), collate(random_sentences(lengths))
     assert_same(without_torch(model).scores(batch), scores(model(batch), batch))
+
+
+@every_variant
+def test_scores_equal_the_equations_step_by_step(variant: dict[str, Any]) -> None:
+    model, treebank = small(variant, hidden=5, seed=2), random_sentences([5, 2], seed=2)
+    for found, sentence in zip(without_torch(model).scores(collate(treebank)), treebank, strict=True):
+        log_a, log_y = slow_forward(model, sentence)
+        np.testing.assert_allclose(found.left, log_a[0], rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(found.right, log_a[-1], rtol=1e-5, atol=1e-5)
+        for head in range(sentence.words + 1):
+            relations = found.relations([head] * sentence.words)
+            np.testing.assert_allclose(relations, log_y[:, head], rtol=1e-5, atol=1e-5)
 
 
 @settings(deadline=None, max_examples=40)
@@ -83,7 +106,7 @@ def test_scoring_changes_neither_the_weights_nor_the_next_result(variant: dict[s
     first, second = fused.scores(batch), fused.scores(batch)
     assert all(np.array_equal(value, before[name]) for name, value in fused.weights.items())
     for one, other in zip(first, second, strict=True):
-        assert all(np.array_equal(part, same) for part, same in zip(one, other, strict=True))
+        assert all(np.array_equal(part, same) for part, same in zip(parts(one), parts(other), strict=True))
 
 
 @every_ablation
@@ -96,7 +119,7 @@ def test_scores_stay_finite_for_weights_a_hundred_times_too_large(variant: dict[
     }
     fused = FusedNetwork(config, weights, rows=ROWS, relations=RELATIONS)
     for found in fused.scores(collate(random_sentences([60, 1, 41]))):
-        assert all(np.isfinite(part).all() for part in found)
+        assert all(np.isfinite(part).all() for part in parts(found))
 
 
 def missing(weights: dict[str, NDArray[Any]]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 from math import exp, log, tanh
 from typing import Any
@@ -15,13 +16,17 @@ from torch import Tensor
 
 from biatt.batches import Batch, collate
 from biatt.config import ModelConfig, TrainingConfig
+from biatt.decode import Scores
 from biatt.model import (
     BiAtt,
     Grid,
+    Noise,
     Output,
     attention,
+    disagreement,
     gru_step,
     log_likelihood,
+    pair_logits,
     query_recurrence,
     recurrence,
     scores,
@@ -33,8 +38,11 @@ Array = np.ndarray[Any, np.dtype[np.float64]]
 ROWS, RELATIONS = 9, 4
 CPU = torch.device("cpu")
 
-# Every network that the configuration can describe, hidden and embedding sizes aside.
-VARIANTS = [
+# What goes beyond the paper.
+LARGER: dict[str, Any] = {"layers": 2, "query_input": "memory", "pair_hidden": 5}
+# Every network of the paper that the configuration can describe, hidden and embedding sizes aside; what goes
+# beyond it, each alone and all with each ablation.
+VARIANTS: list[dict[str, Any]] = [
     {"directions": directions, "feedback": feedback, "reset": reset, "shared_memory_projection": shared}
     for directions, feedback, reset, shared in product(
         ("both", "left-to-right", "right-to-left"), (True, False), ("before", "after"), (True, False)
@@ -42,6 +50,19 @@ VARIANTS = [
 ] + [
     {"attention": "single", "feedback": False, "reset": reset, "shared_memory_projection": shared}
     for reset, shared in product(("before", "after"), (True, False))
+]
+VARIANTS += [{"layers": 3}, {"query_input": "memory"}, {"pair_hidden": 5}]
+VARIANTS += [
+    {**LARGER, **ablation}
+    for ablation in (
+        {},
+        {"directions": "left-to-right"},
+        {"directions": "right-to-left"},
+        {"feedback": False},
+        {"directions": "left-to-right", "feedback": False},
+        {"attention": "single", "feedback": False},
+        {"reset": "after", "shared_memory_projection": False},
+    )
 ]
 # Each ablation on its own.
 ABLATIONS: list[dict[str, Any]] = [
@@ -52,6 +73,10 @@ ABLATIONS: list[dict[str, Any]] = [
     {"attention": "single", "feedback": False},
     {"shared_memory_projection": False},
     {"reset": "after"},
+    {"layers": 2},
+    {"query_input": "memory"},
+    {"pair_hidden": 5},
+    LARGER,
 ]
 
 
@@ -63,17 +88,19 @@ every_variant = pytest.mark.parametrize("variant", VARIANTS, ids=named)
 every_ablation = pytest.mark.parametrize("variant", ABLATIONS, ids=named)
 
 
-def network(
-    variant: dict[str, Any],
-    *,
-    hidden: int = 3,
-    embedding: int = 2,
-    seed: int = 0,
-    dtype: torch.dtype = torch.float64,
-) -> BiAtt:
+@pytest.fixture(autouse=True)
+def _one_thread() -> Iterator[None]:
+    """Torch's threads wait for each other longer than they work on networks as small as these."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def network(variant: dict[str, Any], *, hidden: int = 3, embedding: int = 2, seed: int = 0) -> BiAtt:
     """A network with random biases and first states too, so that each of them matters."""
     config = ModelConfig(hidden=hidden, embedding=embedding, **variant)
-    result = BiAtt(config, rows=ROWS, relations=RELATIONS).to(dtype)
+    result = BiAtt(config, rows=ROWS, relations=RELATIONS).double()
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for parameter in result.parameters():
@@ -140,10 +167,16 @@ def slow_gru(previous: Array, x: Array, W: Array, U: Array, b: Array, reset: str
     return z * previous + (1 - z) * lrel(W_h @ x + history + b_h)
 
 
-def slow_forward(model: BiAtt, sentence: Encoded) -> tuple[Array, Array]:
-    """log a, (attentions, n, n + 1), and log y, (n, R), of one sentence."""
+def slow_forward(
+    model: BiAtt, sentence: Encoded, masks: Sequence[Array] | None = None
+) -> tuple[Array, Array]:
+    """log a, (attentions, n, n + 1), and log y of every word and head, (n, n + 1, R), of one sentence.
+
+    Masks are what dropout multiplies by: embeddings, each layer of the memory, and queries.
+    """
     config, n, h = model.config, sentence.words, model.config.hidden
     w = {name: parameter.detach().numpy() for name, parameter in model.named_parameters()}
+    x_mask, *m_masks, q_mask = masks or [np.float64(1)] * (config.layers + 1) + [np.ones((2, h))]
 
     def gru(part: str, k: int, previous: Array, x: Array, W: Array) -> Array:
         return slow_gru(previous, x, W.T, w[f"{part}.U"][k].T, w[f"{part}.bias"][k], config.reset)
@@ -154,15 +187,18 @@ def slow_forward(model: BiAtt, sentence: Encoded) -> tuple[Array, Array]:
         total = np.zeros(config.width)
         for row in sentence.rows[sentence.offsets[i] : sentence.offsets[i + 1]]:
             total = total + w["E.weight"][row]
-        x.append(lrel(w["P"].T @ total + w["P_bias"]))
+        x.append(x_mask * lrel(w["P"].T @ total + w["P_bias"]))
 
-    # m_j = [hˡ_j; hʳ_j], ROOT included
-    left, right = {-1: w["memory.first"][0]}, {n + 1: w["memory.first"][1]}
-    for j in range(n + 1):
-        left[j] = gru("memory", 0, left[j - 1], x[j], w["memory.W"][0])
-    for j in range(n, -1, -1):
-        right[j] = gru("memory", 1, right[j + 1], x[j], w["memory.W"][1])
-    m = [np.concatenate([left[j], right[j]]) for j in range(n + 1)]
+    # m_j = [hˡ_j; hʳ_j], ROOT included, of x or of the layer before
+    m = x
+    for name, mask in zip(["memory", "memory2", "memory3"][: config.layers], m_masks, strict=True):
+        left, right = {-1: w[f"{name}.first"][0]}, {n + 1: w[f"{name}.first"][1]}
+        for j in range(n + 1):
+            left[j] = gru(name, 0, left[j - 1], m[j], w[f"{name}.W"][0])
+        for j in range(n, -1, -1):
+            right[j] = gru(name, 1, right[j + 1], m[j], w[f"{name}.W"][1])
+        m = [mask * np.concatenate([left[j], right[j]]) for j in range(n + 1)]
+    read = m if config.query_input == "memory" else x
 
     def headword_probabilities(k: int, q: Array) -> Array:
         """Equations 1 and 2."""
@@ -187,9 +223,9 @@ def slow_forward(model: BiAtt, sentence: Encoded) -> tuple[Array, Array]:
         for t in range(1, n + 1) if direction == "l" else range(n, 0, -1):
             if config.feedback:  # q_t = GRU(q_{t−1}, [m̃_{t−1}; x_t])
                 weights = np.concatenate([w["F"][k], w["query.W"][k]])
-                state = gru("query", k, state, np.concatenate([headword, x[t]]), weights)
+                state = gru("query", k, state, np.concatenate([headword, read[t]]), weights)
             else:
-                state = gru("query", k, state, x[t], w["query.W"][k])
+                state = gru("query", k, state, read[t], w["query.W"][k])
             q[k][t] = state
             if config.attention == "agreement":
                 a[k][t] = headword_probabilities(k, state)
@@ -198,17 +234,41 @@ def slow_forward(model: BiAtt, sentence: Encoded) -> tuple[Array, Array]:
         a = [{t: headword_probabilities(0, np.concatenate([q[0][t], q[1][t]])) for t in range(1, n + 1)}]
         soft = [{t: soft_headword(a[0][t]) for t in range(1, n + 1)}]
 
-    # y_t = softmax(U[m̃ˡ_t; m̃ʳ_t] + W[qˡ_t; qʳ_t]), equation 5, with a bias
+    # y_t = softmax(U[m̃ˡ_t; m̃ʳ_t] + W[qˡ_t; qʳ_t]), equation 5, with a bias; beyond the paper, a hidden layer
+    # over the queries and the memories of the word and of its head j is added before the softmax
     U, W = np.concatenate(list(w["U"])).T, np.concatenate(list(w["W"])).T
-    y = [
-        softmax(
-            U @ np.concatenate([part[t] for part in soft])
-            + W @ np.concatenate([part[t] for part in q])
-            + w["relation_bias"]
-        )
-        for t in range(1, n + 1)
-    ]
+    y = np.empty((n, n + 1, RELATIONS))
+    for t, j in product(range(1, n + 1), range(n + 1)):
+        queries = np.concatenate([mask * part[t] for part, mask in zip(q, q_mask, strict=False)])
+        logits = U @ np.concatenate([part[t] for part in soft]) + W @ queries + w["relation_bias"]
+        if config.pair_hidden:
+            words = w["pair.word"].T @ m[t] + np.concatenate(list(w["pair.query"])).T @ queries
+            logits = logits + w["pair.out"].T @ lrel(words + w["pair.head"].T @ m[j] + w["pair.bias"])
+        y[t - 1, j] = softmax(logits)
     return np.log([[part[t] for t in range(1, n + 1)] for part in a]), np.log(y)
+
+
+def slow_log_likelihood(log_a: Array, log_y: Array, sentence: Encoded, *, smoothing: float = 0.0) -> float:
+    """Each gold choice, mixed with the mean over all choices in its place."""
+    total = 0.0
+    for t, (head, relation) in enumerate(zip(sentence.heads, sentence.relations, strict=True)):
+        choices = [(a[t], head) for a in log_a]
+        choices += [(log_y[t, head], relation)] if relation >= 0 else []
+        for values, gold in choices:
+            total += (1 - smoothing) * values[gold] + smoothing * sum(values) / len(values)
+    return total
+
+
+def log_y_by_head(output: Output) -> Array:
+    """The log-probabilities of the relations of the only sentence, with each head for all words."""
+    n = len(output.relations)
+    logits = [pair_logits(output, torch.full((n,), head)) for head in range(n + 1)]
+    return torch.log_softmax(torch.stack(logits, 1), -1).detach().numpy()
+
+
+def parts(found: Scores) -> list[Array]:
+    """All arrays of a sentence's scores."""
+    return [*found[:3], *(found.pair or ())]
 
 
 @every_variant
@@ -218,7 +278,7 @@ def test_network_equals_the_equations_step_by_step(variant: dict[str, Any]) -> N
     log_a, log_y = slow_forward(model, sentence)
     output = model(collate([sentence]))
     np.testing.assert_allclose(output.attention.detach().numpy(), log_a, rtol=0, atol=1e-9)
-    np.testing.assert_allclose(output.relations.detach().numpy(), log_y, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(log_y_by_head(output), log_y, rtol=0, atol=1e-9)
 
 
 @settings(deadline=None, max_examples=40)
@@ -233,9 +293,10 @@ def test_batch_equals_the_equations_of_each_sentence(
         log_a, log_y = slow_forward(model, sentence)
         np.testing.assert_allclose(found.left, log_a[0], rtol=0, atol=1e-9)
         np.testing.assert_allclose(found.right, log_a[-1], rtol=0, atol=1e-9)
-        np.testing.assert_allclose(found.relations, log_y, rtol=0, atol=1e-9)
-        for t, (head, relation) in enumerate(zip(sentence.heads, sentence.relations, strict=True)):
-            expected += sum(a[t, head] for a in log_a) + (log_y[t, relation] if relation >= 0 else 0.0)
+        for head in range(sentence.words + 1):
+            relations = found.relations([head] * sentence.words)
+            np.testing.assert_allclose(relations, log_y[:, head], rtol=0, atol=1e-6)  # a float32 slope
+        expected += slow_log_likelihood(log_a, log_y, sentence)
     assert log_likelihood(output, batch).item() == pytest.approx(expected, abs=1e-8)
 
 
@@ -288,15 +349,21 @@ def test_two_words_by_hand(reset: Any) -> None:
     for t, (a, q) in enumerate([(a_1, -0.05), (a_2, q_2)]):
         soft = 0.9 * a[0] + 0.6475 * a[1] + 2.1475 * a[2] + 0.5
         y = exp(soft) / (exp(soft) + exp(q))
-        np.testing.assert_allclose(output.relations[t].detach().exp().numpy(), [y, 1 - y], rtol=1e-12)
+        np.testing.assert_allclose(output.relations[t].softmax(-1).detach().numpy(), [y, 1 - y], rtol=1e-12)
 
 
 # Gradients
 
 
-def gradients(model: BiAtt, batch: Batch) -> dict[str, Tensor]:
+def plain(model: BiAtt, batch: Batch) -> Tensor:
+    return log_likelihood(model(batch), batch)
+
+
+def gradients(
+    model: BiAtt, batch: Batch, objective: Callable[[BiAtt, Batch], Tensor] = plain
+) -> dict[str, Tensor]:
     model.zero_grad()
-    log_likelihood(model(batch), batch).backward()  # type: ignore[no-untyped-call]
+    objective(model, batch).backward()  # type: ignore[no-untyped-call]
     result = {}
     for name, parameter in model.named_parameters():
         assert parameter.grad is not None, name
@@ -383,12 +450,26 @@ def test_gradient_of_the_query_recurrence(projections: int, reset: Any) -> None:
     assert torch.autograd.gradcheck(run, variables((3, 3), (5, 4), *cell, *lookup))
 
 
-def test_gradient_of_the_log_likelihood() -> None:
+@pytest.mark.parametrize("smoothing", [0.0, 0.3])
+def test_gradient_of_the_log_likelihood(smoothing: float) -> None:
     batch = collate([encoded([[], [], []], [2, 0, 3], [1, -1, 0])])
-    assert torch.autograd.gradcheck(
-        lambda attention, relations: log_likelihood(Output(attention, relations), batch),
-        variables((2, 3, 4), (3, RELATIONS)),
-    )
+    attention, relations, *pair = variables((2, 3, 4), (3, RELATIONS), (3, 2), (4, 2), (2, RELATIONS))
+    for inputs in ([attention, relations], [attention, relations, *pair]):
+        assert torch.autograd.gradcheck(
+            lambda *parts: log_likelihood(Output(*parts), batch, smoothing=smoothing), inputs
+        )
+
+
+def test_gradient_of_the_disagreement() -> None:
+    attention, relations = variables((2, 3, 4), (3, RELATIONS))
+    assert torch.autograd.gradcheck(lambda *parts: disagreement(Output(*parts)), (attention, relations))
+
+
+def test_gradient_of_the_disagreement_is_finite_past_the_end_of_a_sentence() -> None:
+    model, batch = network({}), collate(random_sentences([1, 4]))
+    found = gradients(model, batch, lambda model, batch: disagreement(model(batch)) + 0 * plain(model, batch))
+    assert all(gradient.isfinite().all() for gradient in found.values())
+    assert found["v"].any()
 
 
 # Batches
@@ -398,20 +479,20 @@ def test_gradient_of_the_log_likelihood() -> None:
 def test_batch_of_64_equals_64_batches_of_one(variant: dict[str, Any]) -> None:
     lengths = [1, 12, *np.random.default_rng(6).integers(1, 13, 62).tolist()]
     treebank = random_sentences(lengths, seed=6)
-    model = network(variant, hidden=5, embedding=0, seed=6, dtype=torch.float32)
+    model = network(variant, hidden=5, embedding=0, seed=6)
     batch = collate(treebank)
     together = scores(model(batch), batch)
     summed: dict[str, Tensor] = {}
     for sentence, found in zip(treebank, together, strict=True):
         alone = collate([sentence])
         (expected,) = scores(model(alone), alone)
-        for one, other in zip(found, expected, strict=True):
-            np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-5)
+        for one, other in zip(parts(found), parts(expected), strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
         for name, gradient in gradients(model, alone).items():
             summed[name] = summed.get(name, torch.zeros_like(gradient)) + gradient
     for name, gradient in gradients(model, batch).items():
         torch.testing.assert_close(
-            gradient, summed[name], rtol=0, atol=1e-5 * summed[name].abs().max().item()
+            gradient, summed[name], rtol=0, atol=1e-9 * summed[name].abs().max().item()
         )
 
 
@@ -422,17 +503,19 @@ def test_order_of_the_sentences_does_not_matter(variant: dict[str, Any]) -> None
     for one, other in zip(
         scores(model(forwards), forwards), scores(model(backwards), backwards)[::-1], strict=True
     ):
-        for found, expected in zip(one, other, strict=True):
+        for found, expected in zip(parts(one), parts(other), strict=True):
             np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
 
 
 @every_variant
 def test_probabilities_sum_to_one_and_stay_inside_the_sentence(variant: dict[str, Any]) -> None:
-    output = network(variant)(collate(random_sentences([3, 1], seed=8)))
+    batch = collate(random_sentences([3, 1], seed=8))
+    output = network(variant)(batch)
     attentions = 2 if variant.get("directions", "both") == "both" and "attention" not in variant else 1
     assert output.attention.shape == (attentions, 4, 4)
     np.testing.assert_allclose(output.attention.exp().sum(-1).detach().numpy(), 1.0)
-    np.testing.assert_allclose(output.relations.exp().sum(-1).detach().numpy(), 1.0)
+    for found, heads in zip(scores(output, batch), ([3, 0, 2], [0]), strict=True):
+        np.testing.assert_allclose(np.exp(found.relations(heads)).sum(-1), 1.0)
     assert (output.attention[:, 3, 2:] == -torch.inf).all()
     assert output.attention[:, :3].isfinite().all()
 
@@ -442,7 +525,7 @@ def test_sentence_of_one_word(variant: dict[str, Any]) -> None:
     model, batch = network(variant), collate([encoded([[1, 2]], [0], [1])])
     (found,) = scores(model(batch), batch)
     assert found.agreement.shape == (1, 2)
-    assert found.relations.shape == (1, RELATIONS)
+    assert found.relations([0]).shape == (1, RELATIONS)
     assert all(gradient.isfinite().all() for gradient in gradients(model, batch).values())
 
 
@@ -468,7 +551,7 @@ def test_padding_can_be_undone_and_follows_the_reading_order(lengths: list[int])
     assert sentences.unpad(grid, "lr").tolist() == flat.tolist()
 
 
-# Loss and initial weights
+# Loss
 
 
 @every_ablation
@@ -478,15 +561,51 @@ def test_unknown_relation_contributes_nothing(variant: dict[str, Any]) -> None:
     batch = collate([encoded(bags, heads, [1, -1, 3])])
     output = model(batch)
     arcs = sum(a[t, head].item() for a in output.attention for t, head in enumerate(heads))
-    labels = (output.relations[0, 1] + output.relations[2, 3]).item()
+    log_y = log_y_by_head(output)
+    labels = log_y[0, 2, 1] + log_y[2, 2, 3]
     assert log_likelihood(output, batch).item() == pytest.approx(arcs + labels, abs=1e-12)
 
     without = collate([encoded(bags, heads, [-1, -1, -1])])
     assert log_likelihood(output, without).item() == pytest.approx(arcs, abs=1e-12)
     model.zero_grad()
     log_likelihood(model(without), without).backward()  # type: ignore[no-untyped-call]
-    for parameter in (model.U, model.W, model.relation_bias):
+    pair = model.pair.parameters() if "pair_hidden" in variant else ()
+    for parameter in (model.U, model.W, model.relation_bias, *pair):
         assert parameter.grad is None or not parameter.grad.any()
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.sampled_from(ABLATIONS), st.lists(sentences(), min_size=1, max_size=4), st.floats(0.01, 0.99))
+def test_smoothing_spreads_a_share_of_each_target_over_all_choices(
+    variant: dict[str, Any], treebank: list[Encoded], smoothing: float
+) -> None:
+    model, batch = network(variant), collate(treebank)
+    expected = sum(
+        slow_log_likelihood(*slow_forward(model, sentence), sentence, smoothing=smoothing)
+        for sentence in treebank
+    )
+    found = log_likelihood(model(batch), batch, smoothing=smoothing)
+    assert found.item() == pytest.approx(expected, abs=1e-8)
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.sampled_from([{}, LARGER]), st.lists(sentences(), min_size=1, max_size=4))
+def test_disagreement_is_the_squared_hellinger_distance_of_the_directions(
+    variant: dict[str, Any], treebank: list[Encoded]
+) -> None:
+    model = network(variant)
+    expected = 0.0
+    for sentence in treebank:
+        left, right = np.exp(slow_forward(model, sentence)[0])
+        for t, j in product(range(sentence.words), range(sentence.words + 1)):
+            expected += 0.5 * (np.sqrt(left[t, j]) - np.sqrt(right[t, j])) ** 2
+    assert disagreement(model(collate(treebank))).item() == pytest.approx(expected, abs=1e-9)
+
+
+def test_disagreement_is_0_for_equal_attentions_and_1_a_word_for_disjoint_ones() -> None:
+    left = torch.tensor([[0.0, -torch.inf, -torch.inf], [-torch.inf, 0.0, -torch.inf]])
+    for right, expected in ((left, 0.0), (left.roll(1, -1), 2.0)):
+        assert disagreement(Output(torch.stack([left, right]), torch.zeros(2, 1))).item() == expected
 
 
 @settings(deadline=None)
@@ -500,6 +619,77 @@ def test_log_likelihood_bounds_the_disagreement_of_the_attentions(seed: int, n: 
         assert distance <= 2 * np.sqrt(-left[t, head] - right[t, head])
 
 
+# Dropout
+
+
+def noise(share: float, *, seed: int = 0) -> Noise:
+    return Noise(share, torch.Generator().manual_seed(seed))
+
+
+class Remembering(Noise):
+    """Dropout that keeps its masks."""
+
+    def __init__(self, share: float, *, seed: int = 0) -> None:
+        super().__init__(share, torch.Generator().manual_seed(seed))
+        self.masks: list[Tensor] = []
+
+    def __call__(self, rows: Tensor, sentences: Tensor) -> Tensor:
+        self.masks.append(super().__call__(torch.ones_like(rows), sentences))
+        return rows * self.masks[-1]
+
+
+@given(
+    st.lists(st.integers(1, 4), min_size=1, max_size=5),
+    st.sampled_from([(), (1,), (2,)]),
+    st.floats(0.05, 0.95),
+    st.integers(0, 99),
+)
+def test_all_words_of_a_sentence_lose_the_same_numbers(
+    lengths: list[int], directions: tuple[int, ...], share: float, seed: int
+) -> None:
+    sentence_of = torch.repeat_interleave(torch.arange(len(lengths)), torch.tensor(lengths))
+    rows = torch.rand(*directions, sum(lengths), 7, dtype=torch.float64) + 1
+    masks = (noise(share, seed=seed)(rows, sentence_of) / rows).numpy()
+    assert (np.isclose(masks, 0) | np.isclose(masks, 1 / (1 - share))).all()
+    for i in range(len(lengths)):
+        own = masks[..., sentence_of.numpy() == i, :]
+        np.testing.assert_allclose(own, np.broadcast_to(own[..., :1, :], own.shape))
+
+
+@pytest.mark.parametrize("share", [0.2, 0.7])
+def test_dropout_leaves_out_its_share_and_keeps_the_mean(share: float) -> None:
+    found = noise(share)(torch.ones(2, 100, 100), torch.arange(100))  # each row a sentence
+    error = 5 * np.sqrt(share * (1 - share) / 20_000)  # five standard errors
+    assert (found == 0).float().mean().item() == pytest.approx(share, abs=error)
+    assert found.mean().item() == pytest.approx(1.0, abs=error / (1 - share))
+    assert not torch.equal(found[0], found[1])  # directions have masks of their own
+
+
+@pytest.mark.parametrize("variant", [{}, {"layers": 3}, LARGER, {"attention": "single", "feedback": False}])
+def test_dropout_is_of_embeddings_memory_and_the_relations_queries(variant: dict[str, Any]) -> None:
+    model = network(variant, hidden=4)
+    (sentence,) = random_sentences([4], seed=9)
+    remembering = Remembering(0.4)
+    output = model(collate([sentence]), remembering)
+    log_a, log_y = slow_forward(model, sentence, [mask[..., 0, :].numpy() for mask in remembering.masks])
+    np.testing.assert_allclose(output.attention.detach().numpy(), log_a, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(log_y_by_head(output), log_y, rtol=0, atol=1e-9)
+    assert all((mask == 0).any() for mask in remembering.masks)
+
+
+def test_dropout_is_the_same_for_a_seed_and_none_without_noise() -> None:
+    model, batch = network(LARGER), collate(random_sentences([4, 2]))
+    one, same, other = (model(batch, noise(0.3, seed=seed)).relations for seed in (1, 1, 2))
+    assert torch.equal(one, same)
+    assert not torch.equal(one, other)
+    for mode in (model.train(), model.eval()):
+        assert torch.equal(mode(batch).relations, model(batch, noise(0.0)).relations)
+    assert not torch.equal(model(batch).relations, one)
+
+
+# Initial weights
+
+
 def initialised(variant: dict[str, Any], *, seed: int) -> BiAtt:
     model = BiAtt(ModelConfig(hidden=40, **variant), rows=500, relations=30)
     paper = TrainingConfig()
@@ -511,6 +701,7 @@ def initialised(variant: dict[str, Any], *, seed: int) -> BiAtt:
 @every_ablation
 def test_initial_weights_are_gaussian_biases_zero_and_first_states_constant(variant: dict[str, Any]) -> None:
     constants = {"P_bias", "memory.bias", "query.bias", "relation_bias", "memory.first", "query.first"}
+    constants |= {"memory2.bias", "memory2.first", "pair.bias"}
     for name, parameter in initialised(variant, seed=0).named_parameters():
         values = parameter.detach().numpy().ravel()
         if name in constants:
@@ -534,9 +725,17 @@ def test_initial_weights_are_repeatable_for_a_seed() -> None:
         ({"directions": "left-to-right"}, {"D": (1, 3, 3), "query.W": (1, 3, 9), "memory.W": (2, 3, 9)}),
         ({"feedback": False, "attention": "single"}, {"D": (1, 6, 3), "U": (1, 6, 4), "W": (2, 3, 4)}),
         ({}, {"E.weight": (ROWS, 2), "P": (2, 3)}),
+        ({"layers": 3}, {"memory.W": (2, 3, 9), "memory2.W": (2, 6, 9), "memory3.W": (2, 6, 9)}),
+        ({"query_input": "memory"}, {"query.W": (2, 6, 9), "query.U": (2, 3, 9)}),
+        (
+            {"pair_hidden": 5},
+            {"pair.query": (2, 3, 5), "pair.word": (6, 5), "pair.head": (6, 5), "pair.out": (5, 4)},
+        ),
     ],
 )
 def test_variants_have_the_weights_they_need(variant: dict[str, Any], shapes: dict[str, Any]) -> None:
     found = {name: tuple(parameter.shape) for name, parameter in network(variant).named_parameters()}
     assert {name: found[name] for name in shapes} == shapes
     assert ("F" in found) == variant.get("feedback", True)
+    assert ("memory2.W" in found) == ("layers" in variant)
+    assert ("pair.out" in found) == ("pair_hidden" in variant)

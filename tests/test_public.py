@@ -17,6 +17,7 @@ SOURCE = Path(__file__).parents[1] / "src"
 def test_public_names_are_these() -> None:
     assert biatt.__all__ == [
         "BiattError",
+        "Comparison",
         "Config",
         "Evaluation",
         "Parser",
@@ -24,6 +25,7 @@ def test_public_names_are_these() -> None:
         "Sentence",
         "Token",
         "__version__",
+        "compare",
         "evaluate",
         "load",
         "preset",
@@ -51,7 +53,7 @@ def test_unknown_name_is_an_attribute_error() -> None:
     [
         ("import biatt", ["numba", "numpy", "rich", "safetensors", "torch", "typer"]),
         ("import biatt; biatt.read, biatt.write, biatt.Config", ["numba", "numpy", "torch"]),
-        ("import biatt; biatt.evaluate", ["torch"]),
+        ("import biatt; biatt.evaluate, biatt.compare", ["torch"]),
         ("import biatt; biatt.load, biatt.Parser, biatt.Scores", ["torch"]),
         ("import biatt.cli", ["numba", "numpy", "torch"]),
     ],

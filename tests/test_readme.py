@@ -23,7 +23,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("readme")
     for name, count, seed in (("train", 30, 1), ("dev", 8, 2), ("test", 8, 3)):
         write(generate(count, seed=seed), folder / f"{name}.conllu")
-    (folder / "vectors.txt").write_text("the 0.1 0.2\nbird 0.3 -0.1\n")
     return folder
 
 

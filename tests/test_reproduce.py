@@ -2,13 +2,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from statistics import mean, stdev
 
 import pytest
 
 from biatt import write
 from biatt.errors import ConfigError
 from biatt.grammar import generate
-from biatt.reproduce import read_recipe, reproduce
+from biatt.reproduce import best_record, read_recipe, reproduce
 from biatt.training import Silent
 
 RECIPE = """
@@ -28,6 +29,16 @@ settings = ["hidden=8", "epochs=1", "columns=form"]
 seeds = [3]
 style = "conllx"
 punctuation = "ignore"
+"""
+
+
+WITHOUT_TEST = """
+[[run]]
+name = "chosen"
+train = ["toy/train.conllu"]
+dev = "toy/test.conllu"
+settings = ["hidden=8", "epochs=2", "schedule=linear"]
+seeds = [1, 2]
 """
 
 
@@ -72,6 +83,35 @@ def test_each_run_and_seed_leaves_all_that_is_needed_to_repeat_it(recipe: Path) 
     table = (recipe.parent / "trial" / "RESULTS.md").read_text()
     assert "| small | 1, 2 | 2, 2 |" in table
     assert "| form-only | 3 | 1 |" in table
+    assert "| dev UAS | dev LAS | UAS mst | LAS mst |" in table
+
+
+def test_run_without_a_test_file_is_scored_on_dev_only(recipe: Path) -> None:
+    recipe.write_text(WITHOUT_TEST)
+    paths, names = run(recipe)
+    assert names == ["chosen-seed1", "chosen-seed2"]
+    found = [json.loads(path.read_text()) for path in paths]
+    for one in found:
+        assert one["test"] == {}
+        assert set(one["data"]) == {"toy/train.conllu", "toy/test.conllu"}
+    best = [max(one["history"], key=lambda record: record["dev_las"]) for one in found]  # the first of these
+    cells = [
+        f"{100 * mean(values):.2f} ± {100 * stdev(values):.2f}"
+        for values in ([record[score] for record in best] for score in ("dev_uas", "dev_las"))
+    ]
+    *_, header, _, row = (recipe.parent / "trial" / "RESULTS.md").read_text().splitlines()
+    assert header == "| run | seeds | epochs | dev UAS | dev LAS |"
+    assert row == f"| chosen | 1, 2 | 2, 2 | {cells[0]} | {cells[1]} |"
+
+
+def test_dev_scores_are_those_of_the_last_epoch_that_was_best() -> None:
+    history = [
+        {"search": True, "rate": 0.1},
+        {"epoch": 1, "best": True},
+        {"epoch": 2, "best": True},
+        {"epoch": 3, "best": False},
+    ]
+    assert best_record({"history": history})["epoch"] == 2
 
 
 def test_what_has_a_result_is_not_run_again(recipe: Path) -> None:

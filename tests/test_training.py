@@ -28,6 +28,7 @@ from biatt.conll import Sentence, read, write
 from biatt.errors import BiattError, ConfigError, FormatError, ModelError, TrainingError
 from biatt.grammar import generate
 from biatt.metrics import evaluate
+from biatt.optimiser import Adam
 from biatt.parser import Parser, load
 from biatt.training import CHECKPOINT, METRICS, Run, Silent, State, _treebank, train
 from biatt.vocabulary import Vocabulary
@@ -35,6 +36,15 @@ from biatt.vocabulary import Vocabulary
 SOURCE = Path(__file__).parents[1] / "src"
 SMALL = with_settings(Config(), ["hidden=16", "rate=0.01", "epochs=4", "batch_words=100", "clip=1"])
 MAIN = "from biatt.cli import main; main()"
+# All that goes beyond the paper, at once.
+BEYOND = with_settings(
+    SMALL,
+    [
+        *("hidden=8", "affixes=2", "layers=2", "query_input=memory", "pair_hidden=4"),
+        *("epochs=3", "schedule=linear", "dropout=0.3", "word_dropout=0.2", "tag_dropout=0.2"),
+        *("smoothing=0.1", "agreement=0.5"),
+    ],
+)
 TIMINGS = ("seconds", "words_per_second")
 
 
@@ -67,6 +77,16 @@ def untimed(folder: Path) -> list[dict[str, Any]]:
 
 def leftovers(folder: Path) -> list[str]:
     return [path.name for path in folder.iterdir() if path.name.endswith(".tmp")]
+
+
+class Batches(Silent):
+    """Keeps the number of words of every batch."""
+
+    def __init__(self) -> None:
+        self.words: list[int] = []
+
+    def batch(self, words: int, loss: float) -> None:
+        self.words.append(words)
 
 
 class InterruptedAt(Silent):
@@ -257,6 +277,119 @@ def test_real_run_follows_the_schedule_and_keeps_its_best_epoch(tmp_path: Path) 
     best = found[expected[-1]["best_epoch"] - 1]
     result = evaluate(list(read(dev)), list(parser.parse(read(dev))))
     assert (result.uas, result.las) == (best["dev_uas"], best["dev_las"])
+
+
+def test_linear_schedule_lowers_the_rate_by_the_word_down_to_nothing(
+    treebank: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rates, step = [], Adam.step
+
+    def remembering(self: Adam, rate: float) -> None:
+        rates.append(rate)
+        step(self, rate)
+
+    monkeypatch.setattr(Adam, "step", remembering)
+    config, batches = with_settings(SMALL, ["schedule=linear", "epochs=3", "hidden=4"]), Batches()
+    train(treebank, out=tmp_path / "m", config=config, listener=batches)
+    every = sum(batches.words)  # of three epochs
+    left = [every - sum(batches.words[:i]) for i in range(len(batches.words))]
+    assert rates == pytest.approx([0.01 * words / every for words in left])
+    assert rates[0] == 0.01
+    assert rates[-1] < 0.01 * 100 / every + 1e-12  # a batch of at most 100 words
+
+
+@given(st.lists(st.integers(0, 4), min_size=1, max_size=6))
+@settings(max_examples=20, deadline=None)
+def test_linear_schedule_runs_to_the_end_and_keeps_the_first_epoch_of_the_best_dev_las(
+    tmp_path_factory: pytest.TempPathFactory, values: list[int]
+) -> None:
+    config = with_settings(SMALL, ["schedule=linear", f"epochs={len(values)}", "hidden=2"])
+    run = small_run(tmp_path_factory.mktemp("linear"), config)
+    run.about = {"train": [], **dict.fromkeys(("dev", "embeddings", "seed", "threads", "licence", "command"))}
+
+    def train_epoch(epoch: int, rate: float, *, title: str) -> float:
+        assert rate == 0.01  # the decay is within
+        for tensors in (run.network.state_dict(), run.adam.moments):
+            for tensor in tensors.values():
+                tensor.fill_(epoch)
+        return 0.0
+
+    def evaluate() -> dict[str, float]:
+        epoch = int(run.network.P[0, 0])  # the likelihood says the opposite of the LAS
+        las = values[epoch - 1] / 4
+        return {"dev_log_likelihood": -las, "dev_uas": 1.0, "dev_las": las}
+
+    run.train_epoch, run.evaluate = train_epoch, evaluate  # type: ignore[method-assign]
+    run.finish_epochs()
+    best = values.index(max(values)) + 1
+    assert run.state.epoch == len(values)
+    assert run.state.best_epoch == best
+    assert all((value == best).all() for value in load(run.out).weights.values())
+    assert [record["best"] for record in records(run.out)] == [
+        all(value > earlier for earlier in values[:i]) for i, value in enumerate(values)
+    ]
+
+
+# Beyond the paper
+
+
+@pytest.fixture(scope="module")
+def beyond(treebank: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("beyond") / "model"
+    train(treebank, dev=treebank, out=out, config=BEYOND)
+    return out
+
+
+def test_larger_model_parses_as_its_best_epoch_did(treebank: Path, beyond: Path) -> None:
+    parser = load(beyond)
+    assert parser.config == BEYOND
+    assert "affix" in parser.vocabulary.symbols
+    best = max(records(beyond), key=lambda record: record["dev_las"])
+    result = evaluate(list(read(treebank)), list(parser.parse(read(treebank))))
+    assert (result.uas, result.las) == (best["dev_uas"], best["dev_las"])
+
+
+@pytest.mark.parametrize("stops", [[1], [2, 2]])
+def test_interrupted_run_with_dropout_ends_like_a_whole_one(
+    treebank: Path, beyond: Path, tmp_path: Path, stops: list[int]
+) -> None:
+    def run(**more: Any) -> None:
+        train(treebank, dev=treebank, out=tmp_path / "m", config=BEYOND, resume=True, **more)
+
+    for number in stops:
+        with pytest.raises(KeyboardInterrupt):
+            run(listener=InterruptedAt(number))
+    run()
+    assert weights(tmp_path / "m") == weights(beyond)
+    assert untimed(tmp_path / "m") == untimed(beyond)
+
+
+def first_epoch(out: Path, *changes: str) -> tuple[float, dict[str, float], torch.Tensor]:
+    """The loss, the dev scores before it, and the weights after it."""
+    run = small_run(out, with_settings(SMALL, ["batch_words=20", *changes]))
+    before = run.evaluate()
+    return run.train_epoch(1, 0.01, title=""), before, run.network.P.detach().clone()
+
+
+@pytest.mark.parametrize(
+    "change",
+    ["dropout=0.5", "word_dropout=0.5", "tag_dropout=0.5", "smoothing=0.2", "agreement=2", "schedule=linear"],
+)
+def test_each_way_of_training_changes_the_weights_but_not_the_evaluation(tmp_path: Path, change: str) -> None:
+    _, dev, plain = first_epoch(tmp_path / "a")
+    loss, same_dev, other = first_epoch(tmp_path / "b", change)
+    again, _, same = first_epoch(tmp_path / "c", change)
+    assert same_dev == dev
+    assert not torch.equal(other, plain)
+    assert (again, torch.equal(other, same)) == (loss, True)
+
+
+def test_words_and_tags_are_left_out_by_their_own_shares(tmp_path: Path) -> None:
+    run = small_run(tmp_path, with_settings(SMALL, ["word_dropout=0.25", "tag_dropout=0.75"]))
+    expected = {"form": 0.25, "lemma": 0.25, "upos": 0.75, "xpos": 0.75, "feats": 0.75}
+    for column, symbols in run.vocabulary.symbols.items():
+        rows = [run.vocabulary.row(column, symbol) for symbol in symbols]
+        assert (run.shares[rows] == expected[column]).all(), column
 
 
 # The search for the rate

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from biatt.config import COLUMNS
 from biatt.conll import Sentence
 from biatt.errors import ModelError
-from biatt.vocabulary import ROOT, Encoded, Vocabulary
+from biatt.vocabulary import AFFIX, ROOT, Encoded, Vocabulary, spelling
 
 CAT = Sentence.from_words(
     ["the", "cat", "saw", "the", "moon"],
@@ -25,8 +25,10 @@ CAT = Sentence.from_words(
 )
 
 
-def build(*sentences: Sentence, columns: tuple[str, ...] = COLUMNS, min_count: int = 2) -> Vocabulary:
-    return Vocabulary.build(sentences, columns=columns, min_count=min_count)
+def build(
+    *sentences: Sentence, columns: tuple[str, ...] = COLUMNS, min_count: int = 2, affixes: int = 0
+) -> Vocabulary:
+    return Vocabulary.build(sentences, columns=columns, min_count=min_count, affixes=affixes)
 
 
 def bags(encoded: Encoded) -> list[list[int]]:
@@ -40,9 +42,9 @@ def bags(encoded: Encoded) -> list[list[int]]:
 def meanings(vocabulary: Vocabulary) -> list[tuple[str, str | None]]:
     """What each row of E stands for, numbered by hand: column and symbol, None for the unknown one."""
     rows: list[tuple[str, str | None]] = [("ROOT", None)]
-    for column in COLUMNS:
+    for column in (*COLUMNS, AFFIX):
         if column in vocabulary.symbols:
-            if column != "feats":
+            if column not in ("feats", AFFIX):
                 rows.append((column, None))
             rows += [(column, symbol) for symbol in vocabulary.symbols[column]]
     return rows
@@ -159,9 +161,9 @@ def test_order_does_not_depend_on_that_of_the_sentences(treebank: list[Sentence]
     assert build(*treebank).to_json() == build(*shuffled).to_json()
 
 
-@given(st.lists(sentences(), min_size=1, max_size=4))
-def test_json_round_trip(treebank: list[Sentence]) -> None:
-    vocabulary = build(*treebank)
+@given(st.lists(sentences(), min_size=1, max_size=4), st.integers(0, 3))
+def test_json_round_trip(treebank: list[Sentence], affixes: int) -> None:
+    vocabulary = build(*treebank, affixes=affixes)
     again = Vocabulary.from_json(json.loads(json.dumps(vocabulary.to_json())))
     assert again.to_json() == vocabulary.to_json()
     assert again.size == vocabulary.size
@@ -178,11 +180,11 @@ def test_damaged_json_is_a_model_error(data: object) -> None:
         Vocabulary.from_json(data)
 
 
-@given(st.lists(sentences(), min_size=1, max_size=4), sentences(), st.integers(1, 3))
+@given(st.lists(sentences(), min_size=1, max_size=4), sentences(), st.integers(1, 3), st.integers(0, 2))
 def test_decoding_the_encoded_gives_back_what_is_known(
-    treebank: list[Sentence], sentence: Sentence, min_count: int
+    treebank: list[Sentence], sentence: Sentence, min_count: int, affixes: int
 ) -> None:
-    vocabulary = build(*treebank, min_count=min_count)
+    vocabulary = build(*treebank, min_count=min_count, affixes=affixes)
     meaning = meanings(vocabulary)
     assert len(meaning) == vocabulary.size
     seen = {
@@ -194,6 +196,12 @@ def test_decoding_the_encoded_gives_back_what_is_known(
         )
         for column in COLUMNS
     }
+    spelled = Counter(
+        item
+        for other in treebank
+        for form in other.forms
+        for item in (spelling(form, affixes) if affixes else ())
+    )
     used = [column for column in COLUMNS if set(seen[column]) - {"_"}]
     encoded = vocabulary.encode(sentence)
     for token, bag in zip(sentence, bags(encoded)[1:], strict=True):
@@ -206,8 +214,73 @@ def test_decoding_the_encoded_gives_back_what_is_known(
                 ]
             else:
                 expected.append((column, value if seen[column][value] >= min_count else None))
+        if affixes:
+            expected += [
+                (AFFIX, item) for item in spelling(token.form, affixes) if spelled[item] >= min_count
+            ]
         assert [meaning[row] for row in bag] == expected
     known = {relation for other in treebank for relation in other.deprels}
     decoded = [None if i < 0 else vocabulary.relations[i] for i in encoded.relations]
     assert decoded == [relation if relation in known else None for relation in sentence.deprels]
     assert encoded.heads.tolist() == sentence.heads
+
+
+# Spelling
+
+
+@pytest.mark.parametrize(
+    ("form", "longest", "expected"),
+    [
+        ("Going", 2, ["<g", "<go", ">g", ">ng", "=going", "~Xx"]),
+        ("a", 3, ["<a", ">a", "=a", "~x"]),  # no affix is longer than its form
+        ("McDonald's", 1, ["<m", ">s", "=mcdonald's", "~XxXx'x"]),
+        ("1,000.50", 1, ["<1", ">0", "=1,000.50", "~0,0.0"]),
+        ("日本", 2, ["<日", "<日本", ">本", ">日本", "=日本", "~x"]),
+        ("a" * 20 + "B", 0, ["=" + "a" * 20 + "b", "~x"]),  # the shape is of the first letters
+    ],
+)
+def test_spelling_is_prefixes_suffixes_lower_case_and_shape(
+    form: str, longest: int, expected: list[str]
+) -> None:
+    assert spelling(form, longest) == expected
+
+
+def test_affixes_are_counted_by_token() -> None:
+    vocabulary = build(Sentence.from_words(["aa", "aa", "ab", "b"]), columns=("form",), affixes=1)
+    assert vocabulary.symbols[AFFIX] == ["~x", "<a", "=aa", ">a", ">b"]  # no <b, =ab, =b
+
+
+def test_form_that_was_never_seen_is_known_by_its_spelling() -> None:
+    walks = Sentence.from_words(["walking", "talking", "Walks", "talks"])
+    vocabulary = build(walks, columns=("form",), min_count=2, affixes=3)
+    meaning = meanings(vocabulary)
+    (bag,) = bags(vocabulary.encode(Sentence.from_words(["Taking"])))[1:]
+    assert [meaning[row] for row in bag] == [
+        ("form", None),
+        *((AFFIX, item) for item in ("<t", "<ta", ">g", ">ng", ">ing")),
+    ]
+
+
+def test_affixes_can_be_had_without_forms_and_are_left_out_unless_asked_for() -> None:
+    assert list(build(CAT, columns=("upos",), affixes=2).symbols) == ["upos", AFFIX]
+    assert AFFIX not in build(CAT).symbols
+
+
+# Symbols left out
+
+
+@given(st.lists(sentences(), min_size=1, max_size=4), st.integers(1, 2), st.integers(0, 2))
+def test_symbol_left_out_becomes_the_unknown_of_its_column_or_nothing(
+    treebank: list[Sentence], min_count: int, affixes: int
+) -> None:
+    vocabulary = build(*treebank, min_count=min_count, affixes=affixes)
+    meaning = meanings(vocabulary)
+    becomes, is_tag = vocabulary.dropped()
+    assert len(becomes) == len(is_tag) == len(meaning)
+    for (column, symbol), other, tag in zip(meaning, becomes, is_tag, strict=True):
+        if column in ("feats", AFFIX):
+            assert other == -1
+        else:
+            assert meaning[other] == (column, None)
+        if symbol is not None:
+            assert tag == (column in ("upos", "xpos", "feats"))

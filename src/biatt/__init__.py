@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from biatt.comparison import Comparison, compare
     from biatt.config import Config, preset, with_settings
     from biatt.conll import Sentence, Token, read, write
     from biatt.decode import Scores
@@ -28,12 +29,14 @@ __version__ = "0.1.0"
 
 _HOME = {
     "BiattError": "errors",
+    "Comparison": "comparison",
     "Config": "config",
     "Evaluation": "evaluation",
     "Parser": "parser",
     "Scores": "decode",
     "Sentence": "conll",
     "Token": "conll",
+    "compare": "comparison",
     "evaluate": "metrics",
     "load": "parser",
     "preset": "config",
@@ -46,6 +49,7 @@ _HOME = {
 
 __all__ = [
     "BiattError",
+    "Comparison",
     "Config",
     "Evaluation",
     "Parser",
@@ -53,6 +57,7 @@ __all__ = [
     "Sentence",
     "Token",
     "__version__",
+    "compare",
     "evaluate",
     "load",
     "preset",

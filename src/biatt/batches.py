@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from biatt.decode import Scores
+from biatt.decode import Floats, Pair, Scores
 from biatt.vocabulary import Encoded, Indices
 
 
@@ -36,6 +36,22 @@ def collate(sentences: Sequence[Encoded]) -> Batch:
         heads=np.concatenate([sentence.heads for sentence in sentences]),
         relations=np.concatenate([sentence.relations for sentence in sentences]),
     )
+
+
+def with_dropout(
+    batch: Batch, becomes: Indices, shares: NDArray[np.float32], generator: np.random.Generator
+) -> Batch:
+    """The batch with some symbols left out, each by its row's share; the row `becomes` another (-1: none)."""
+    left_out = generator.random(len(batch.rows), np.float32) < shares[batch.rows]
+    rows = np.where(left_out, becomes[batch.rows], batch.rows)
+    kept = rows >= 0
+    ends = np.concatenate([[0], np.cumsum(kept)]).astype(np.int32)
+    return batch._replace(rows=rows[kept], offsets=ends[batch.offsets])
+
+
+def sentence_numbers(words: Indices) -> NDArray[np.int64]:
+    """Which sentence of the batch each position belongs to."""
+    return np.repeat(np.arange(len(words)), words + 1)
 
 
 def word_positions(words: Indices) -> NDArray[np.int64]:
@@ -78,11 +94,21 @@ def shuffled(
 
 
 def split_scores(
-    attention: NDArray[np.float32], relations: NDArray[np.float32], words: Indices
+    attention: Floats,
+    relations: Floats,
+    pair_words: Floats | None = None,
+    pair_heads: Floats | None = None,
+    pair_out: Floats | None = None,
+    *,
+    words: Indices,
 ) -> list[Scores]:
-    """A network's log a (A, N, T) and log y (N, R), sentence by sentence."""
+    """A network's log a (A, N, T) and relation scores (N, R), with those of pairs, sentence by sentence."""
     result = []
-    for n, end in zip(words, np.cumsum(words), strict=True):
-        directions = [a[end - n : end, : n + 1] for a in attention]
-        result.append(Scores(directions[0], directions[-1], relations[end - n : end]))
+    for i, (n, end) in enumerate(zip(words.tolist(), np.cumsum(words).tolist(), strict=True)):
+        own, positions = slice(end - n, end), slice(end - n + i, end + i + 1)
+        directions = [a[own, : n + 1] for a in attention]
+        pair = None
+        if pair_words is not None and pair_heads is not None and pair_out is not None:
+            pair = Pair(pair_words[own], pair_heads[positions], pair_out)
+        result.append(Scores(directions[0], directions[-1], relations[own], pair))
     return result

@@ -26,7 +26,7 @@ class State:
     epoch: int = 0
     drops: int = 0
     best_epoch: int = 0
-    best_log_likelihood: float = -math.inf
+    best_score: float = -math.inf  # what epochs are compared by: dev log-likelihood or LAS
     finished: bool = False
     search: list[dict[str, Any]] = field(default_factory=list)
     history: list[dict[str, Any]] = field(default_factory=list)

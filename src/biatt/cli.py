@@ -51,6 +51,8 @@ app = typer.Typer(
 )
 
 THREADS_HELP = "How many cores to use."
+STYLE_HELP = "CoNLL-X or CoNLL 2018 (ud) scoring; default: by the gold file's format."
+PUNCTUATION_HELP = "Default: ignore for conllx, include for ud."
 
 
 class Decoding(str, Enum):
@@ -68,6 +70,13 @@ class InputFormat(str, Enum):
     conllu = "conllu"
     conllx = "conllx"
     tokens = "tokens"
+
+
+class TextFormat(str, Enum):
+    text = "text"
+    tokens = "tokens"
+    conllu = "conllu"
+    conllx = "conllx"
 
 
 class OutputFormat(str, Enum):
@@ -232,13 +241,8 @@ def parse(
 def evaluate(
     gold: Annotated[str, typer.Argument(help="File with the right trees.")],
     system: Annotated[str, typer.Argument(help="File with the trees to score.")],
-    style: Annotated[
-        StyleChoice | None,
-        typer.Option(help="CoNLL-X or CoNLL 2018 (ud) scoring; default: by the gold file's format."),
-    ] = None,
-    punctuation: Annotated[
-        PunctuationChoice | None, typer.Option(help="Default: ignore for conllx, include for ud.")
-    ] = None,
+    style: Annotated[StyleChoice | None, typer.Option(help=STYLE_HELP)] = None,
+    punctuation: Annotated[PunctuationChoice | None, typer.Option(help=PUNCTUATION_HELP)] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Everything as JSON.")] = False,
 ) -> None:
     """Score parsed sentences against gold ones."""
@@ -252,6 +256,87 @@ def evaluate(
         typer.echo(json.dumps(result.as_dict(), ensure_ascii=False, indent=1))
     else:
         _print_tables(result.tables())
+
+
+@app.command()
+def compare(
+    gold: Annotated[str, typer.Argument(help="File with the right trees.")],
+    a: Annotated[str, typer.Argument(help="File with the trees of one parser.")],
+    b: Annotated[str, typer.Argument(help="File with the trees of another.")],
+    style: Annotated[StyleChoice | None, typer.Option(help=STYLE_HELP)] = None,
+    punctuation: Annotated[PunctuationChoice | None, typer.Option(help=PUNCTUATION_HELP)] = None,
+    samples: Annotated[int, typer.Option(min=1, help="How often the bootstrap draws sentences.")] = 10_000,
+    seed: Annotated[int, typer.Option(min=0, help="Same seed, same draws.")] = 1,
+    show: Annotated[int, typer.Option(min=0, help="How many of the sentences that differ to show.")] = 10,
+    as_json: Annotated[bool, typer.Option("--json", help="Everything as JSON, with every sentence.")] = False,
+) -> None:
+    """Say whether B is better than A, where, and whether it could be chance.
+
+    The bootstrap draws sentences with replacement: 95 % of its draws have differences in the interval, and p
+    estimates how often the choice of sentences alone makes a difference this large. The sign test counts the
+    sentences that each wins: its p is how often coins would fall so unequally.
+    """
+    result = biatt.compare(
+        gold,
+        a,
+        b,
+        style=style.value if style else None,
+        punctuation=punctuation.value if punctuation else None,
+        samples=samples,
+        seed=seed,
+    )
+    if as_json:
+        typer.echo(json.dumps(result.as_dict(), ensure_ascii=False, indent=1))
+    else:
+        _print_tables(result.tables(show=show))
+
+
+@app.command()
+def vectors(
+    files: Annotated[
+        list[str],
+        typer.Argument(metavar="FILE", help="Text or CoNLL files, plain or compressed; - is standard input."),
+    ],
+    output: Annotated[
+        str, typer.Option("--output", "-o", help="Where to write, in word2vec text; - is standard output.")
+    ],
+    size: Annotated[int, typer.Option(min=1, help="Numbers in a vector.")] = 100,
+    window: Annotated[int, typer.Option(min=1, help="Neighbours on either side of a word.")] = 5,
+    min_count: Annotated[int, typer.Option(min=1, help="A word that is rarer gets no vector.")] = 2,
+    epochs: Annotated[int, typer.Option(min=1, help="Passes over the text.")] = 5,
+    negative: Annotated[int, typer.Option(min=1, help="Random words to tell each neighbour from.")] = 5,
+    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Same seed, one thread: same vectors.")] = 1,
+    threads: Annotated[int, typer.Option(min=1, help=THREADS_HELP)] = 1,
+    input_format: Annotated[
+        TextFormat | None,
+        typer.Option(
+            "--input",
+            help="text: a sentence a line; tokens: with spaces around punctuation too; "
+            "default: text or CoNLL, told by its content.",
+        ),
+    ] = None,
+) -> None:
+    """Train skip-gram word vectors on raw or parsed text, for train --embeddings."""
+    from biatt.progress import Display
+    from biatt.wordvectors import train_vectors
+
+    with Display() as display:
+        done = train_vectors(
+            files,
+            output,
+            size=size,
+            window=window,
+            min_count=min_count,
+            epochs=epochs,
+            negative=negative,
+            seed=seed,
+            threads=threads,
+            input=input_format.value if input_format else None,
+            listener=display,
+        )
+        display.message(
+            f"{done.sentences:,} sentences, {done.words:,} words, {done.vocabulary:,} vectors in {output}."
+        )
 
 
 @app.command()
@@ -326,7 +411,11 @@ def _print_tables(tables: list[Any]) -> None:
     for table in tables:
         drawn = Table(title=table.title, title_justify="left", box=box.SIMPLE_HEAD)
         for i, column in enumerate(table.columns):
-            drawn.add_column(column, justify="right" if i else "left", no_wrap=True)
+            text = all(isinstance(row[i], str) for row in table.rows)
+            if i and text:
+                drawn.add_column(column, overflow="fold")
+            else:
+                drawn.add_column(column, justify="left" if text else "right", no_wrap=True)
         for row in table.rows:
             drawn.add_row(
                 *(

@@ -39,6 +39,8 @@ Directions = Literal["both", "left-to-right", "right-to-left"]
 Attention = Literal["agreement", "single"]
 DIRECTIONS = {"both": "lr", "left-to-right": "l", "right-to-left": "r"}  # the query components, in order
 Reset = Literal["before", "after"]
+QueryInput = Literal["embedding", "memory"]
+Schedule = Literal["paper", "linear"]
 
 
 def setting(default: Any, help: str) -> Any:
@@ -77,15 +79,31 @@ class ModelConfig:
     min_count: int = setting(
         2, "form, lemma or tag seen less often becomes unknown; the paper drops singletons"
     )
+    affixes: int = setting(
+        0,
+        "longest prefix and suffix of a form to embed, in letters, with its lower case and shape; 0: none",
+    )
+    layers: int = setting(1, "layers of the memory, each reading the one before; the paper has one")
+    query_input: QueryInput = setting(
+        "embedding", "what the query components read of a word: its embedding, as in the paper, or its memory"
+    )
+    pair_hidden: int = setting(
+        0,
+        "hidden size of a relation scorer that sees a word and its decoded head, beside the paper's; 0: none",
+    )
 
     def __post_init__(self) -> None:
         check(self.hidden >= 1, "hidden must be at least 1")
         check(self.embedding >= 0, "embedding must be 0 or more")
         check(self.min_count >= 1, "min_count must be at least 1")
+        check(self.affixes >= 0, "affixes must be 0 or more")
+        check(1 <= self.layers <= 9, "layers must be from 1 to 9")
+        check(self.pair_hidden >= 0, "pair_hidden must be 0 or more")
         check(bool(self.columns), "columns must name at least one column")
         unknown = [name for name in self.columns if name not in COLUMNS]
         check(not unknown, f"columns has no {', '.join(unknown)}; it knows {', '.join(COLUMNS)}")
-        for name, kind in (("directions", Directions), ("attention", Attention), ("reset", Reset)):
+        choice = {"directions": Directions, "attention": Attention, "reset": Reset, "query_input": QueryInput}
+        for name, kind in choice.items():
             value, choices = getattr(self, name), get_args(kind)
             check(value in choices, f"{name} is one of {', '.join(choices)}, not '{value}'")
         single = self.attention == "single"
@@ -99,6 +117,11 @@ class ModelConfig:
     def width(self) -> int:
         return self.embedding or self.hidden
 
+    @property
+    def memory_layers(self) -> tuple[str, ...]:
+        """The names of the memory's layers among the weights."""
+        return ("memory", *(f"memory{k}" for k in range(2, self.layers + 1)))
+
     def shapes(self, *, rows: int, relations: int) -> dict[str, tuple[int, ...]]:
         """Every weight of the network, in the paper's names, input × output."""
         h, d = self.hidden, len(DIRECTIONS[self.directions])
@@ -109,8 +132,10 @@ class ModelConfig:
             "P": (self.width, h),
             "P_bias": (h,),
         }
-        for gru, directions in (("memory", 2), ("query", d)):  # reset gate, update gate, candidate
-            weights[f"{gru}.W"] = (directions, h, 3 * h)
+        query_inputs = 2 * h if self.query_input == "memory" else h
+        grus = [(name, 2, 2 * h if k else h) for k, name in enumerate(self.memory_layers)]
+        for gru, directions, inputs in [*grus, ("query", d, query_inputs)]:
+            weights[f"{gru}.W"] = (directions, inputs, 3 * h)  # reset gate, update gate, candidate
             weights[f"{gru}.U"] = (directions, h, 3 * h)
             weights[f"{gru}.bias"] = (directions, 3 * h)
             weights[f"{gru}.first"] = (directions, h)
@@ -122,6 +147,12 @@ class ModelConfig:
         weights["U"] = (attentions, 2 * h, relations)
         weights["W"] = (d, h, relations)
         weights["relation_bias"] = (relations,)
+        if self.pair_hidden:
+            weights["pair.query"] = (d, h, self.pair_hidden)
+            weights["pair.word"] = (2 * h, self.pair_hidden)
+            weights["pair.head"] = (2 * h, self.pair_hidden)
+            weights["pair.bias"] = (self.pair_hidden,)
+            weights["pair.out"] = (self.pair_hidden, relations)
         return weights
 
 
@@ -142,7 +173,23 @@ class TrainingConfig:
         "largest global norm of a gradient; nearly all are scaled to it, so that no batch outweighs another",
     )
     batch_words: int = setting(100, "words a batch: about five sentences; larger batches score lower")
-    epochs: int = setting(60, "most epochs; the schedule stops long before")
+    epochs: int = setting(60, "most epochs; the paper's schedule stops long before")
+    schedule: Schedule = setting(
+        "paper",
+        "paper: halve the rate when dev log-likelihood drops, and stop; linear: down to 0 over all epochs, "
+        "keeping the epoch of the best dev LAS",
+    )
+    dropout: float = setting(
+        0.0,
+        "share of embeddings, memory and relation scorer set to 0, one mask a sentence; the paper has none",
+    )
+    word_dropout: float = setting(0.0, "share of forms, lemmas and affixes that become unknown in training")
+    tag_dropout: float = setting(0.0, "share of tags and features that become unknown in training")
+    smoothing: float = setting(0.0, "label smoothing: share of each target spread over all choices")
+    agreement: float = setting(
+        0.0,
+        "weight of the directions' squared Hellinger distance as a term of the loss, beside the likelihood",
+    )
     deviation: float = setting(0.1, "standard deviation of initial weights: the paper's variance of 0.01")
     first_state: float = setting(
         0.1, "where the learned first state of each recurrence starts (the authors' constant)"
@@ -150,7 +197,13 @@ class TrainingConfig:
 
     def __post_init__(self) -> None:
         for item in fields(self):
-            check(math.isfinite(getattr(self, item.name)), f"{item.name} must be finite")
+            value = getattr(self, item.name)
+            check(item.name == "schedule" or math.isfinite(value), f"{item.name} must be finite")
+        choices = get_args(Schedule)
+        check(self.schedule in choices, f"schedule is one of {', '.join(choices)}, not '{self.schedule}'")
+        for name in ("dropout", "word_dropout", "tag_dropout", "smoothing"):
+            check(0 <= getattr(self, name) < 1, f"{name} must be in [0, 1)")
+        check(self.agreement >= 0, "agreement must be 0 or more")
         check(self.rate > 0, "rate must be above 0")
         check(self.rate_step > 0, "rate_step must be above 0")
         check(0 <= self.beta1 < 1, "beta1 must be in [0, 1)")
@@ -161,11 +214,19 @@ class TrainingConfig:
         check(self.epochs >= 1, "epochs must be at least 1")
         check(self.deviation >= 0, "deviation must be 0 or more")
 
+    def remaining(self, epoch: int, done: float) -> float:
+        """What a linear schedule leaves of the rate when this share of an epoch is done."""
+        return 1 - (epoch - 1 + done) / self.epochs if self.schedule == "linear" else 1.0
+
 
 @dataclass(frozen=True)
 class Config:
     model: ModelConfig = ModelConfig()
     training: TrainingConfig = TrainingConfig()
+
+    def __post_init__(self) -> None:
+        two = self.model.directions == "both" and self.model.attention == "agreement"
+        check(two or not self.training.agreement, "agreement needs directions=both and attention=agreement")
 
     def to_json(self) -> dict[str, Any]:
         data: dict[str, Any] = json.loads(json.dumps(asdict(self)))

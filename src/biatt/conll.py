@@ -173,7 +173,14 @@ class Sentence:
     @property
     def text(self) -> str | None:
         """The raw text, if a comment gives it."""
-        mark = "# text = "
+        return self._said("# text = ")
+
+    @property
+    def sent_id(self) -> str | None:
+        """The sentence's name, if a comment gives it."""
+        return self._said("# sent_id = ")
+
+    def _said(self, mark: str) -> str | None:
         return next((line[len(mark) :] for line in self.comments if line.startswith(mark)), None)
 
     def __len__(self) -> int:

@@ -30,7 +30,16 @@ Floats = npt.NDArray[np.floating[Any]]
 Heads = npt.NDArray[np.int32]
 
 NO_ARC = -np.inf
+SLOPE = np.float32(0.1)  # of the leaky rectified linear function
 LIMIT = 1e250  # scores stay within ±LIMIT, so that no sum of them overflows
+
+
+class Pair(NamedTuple):
+    """A hidden layer of size k over a word and its head, that adds to the scores of relations."""
+
+    words: Floats  # (n, k)
+    heads: Floats  # (n + 1, k)
+    out: Floats  # (k, R)
 
 
 class Scores(NamedTuple):
@@ -38,7 +47,23 @@ class Scores(NamedTuple):
 
     left: Floats  # (n, n + 1)  log aˡ: row t − 1 is the dependent t, column j the head j
     right: Floats  # (n, n + 1)  log aʳ; the same object as `left` in a model of one direction
-    relations: Floats  # (n, R)  log-probabilities of the relations
+    logits: Floats  # (n, R)  scores of the relations, without what heads add
+    pair: Pair | None = None
+
+    def relation_scores(self, heads: npt.ArrayLike) -> Floats:
+        """The scores of the relations (n, R) where the words have these heads."""
+        if self.pair is None:
+            return self.logits
+        hidden = self.pair.words + self.pair.heads[np.asarray(heads)]
+        scores: Floats = self.logits + np.maximum(hidden, SLOPE * hidden) @ self.pair.out
+        return scores
+
+    def relations(self, heads: npt.ArrayLike) -> Floats:
+        """Their log-probabilities."""
+        scores = self.relation_scores(heads)
+        scores = scores - scores.max(-1, keepdims=True)
+        result: Floats = scores - np.log(np.exp(scores).sum(-1, keepdims=True))
+        return result
 
     @property
     def agreement(self) -> Floats:

@@ -11,6 +11,7 @@ from typing import Any, Literal, NamedTuple, cast
 
 Style = Literal["conllx", "ud"]
 Punctuation = Literal["ignore", "include"]
+Row = tuple[str | int | float | None, ...]
 
 
 @dataclass(frozen=True)
@@ -93,11 +94,11 @@ class Breakdown:
 
 
 class Table(NamedTuple):
-    """Rows to print: a name, then counts (int) and percentages (float, None for 0 of 0)."""
+    """Rows to print: text, counts (int) and percentages (float, None for 0 of 0)."""
 
     title: str
     columns: tuple[str, ...]
-    rows: list[tuple[str | int | float | None, ...]]
+    rows: list[Row]
 
 
 @dataclass(frozen=True)
@@ -119,37 +120,39 @@ class Evaluation:
 
     def as_dict(self) -> dict[str, Any]:
         """Everything, counts and values, as what JSON can hold."""
-        return cast("dict[str, Any]", _plain(self))
+        return cast("dict[str, Any]", plain(self))
 
     def tables(self) -> list[Table]:
         """Everything, as tables in percent: the scores first, then the breakdown if there is one."""
         if self.style == "conllx":
-            rows: list[tuple[str | int | float | None, ...]] = [
-                (name, score.correct, score.gold, _percent(score.f1)) for name, score in self.scores.items()
+            rows: list[Row] = [
+                (name, score.correct, score.gold, percent(score.f1)) for name, score in self.scores.items()
             ]
             scores = Table("Scores", ("metric", "correct", "total", "%"), rows)
         else:
             columns = ("metric", "precision", "recall", "F1", "aligned accuracy")
             rows = [
-                (name, *map(_percent, (score.precision, score.recall, score.f1, score.aligned_accuracy)))
+                (name, *map(percent, (score.precision, score.recall, score.f1, score.aligned_accuracy)))
                 for name, score in self.scores.items()
             ]
             scores = Table("Scores", columns, rows)
         return [scores, *(_breakdown_tables(self.breakdown) if self.breakdown else [])]
 
 
-def _plain(value: Any) -> Any:
-    """Dataclasses as dictionaries of their fields and properties."""
+def plain(value: Any) -> Any:
+    """Dataclasses, alone or in dictionaries and lists, as dictionaries of their fields and properties."""
     if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [plain(item) for item in value]
     if not is_dataclass(value):
         return value
     names = [field.name for field in fields(value)]
     names += [name for name, member in getmembers(type(value)) if isinstance(member, property)]
-    return {name: _plain(getattr(value, name)) for name in names}
+    return {name: plain(getattr(value, name)) for name in names}
 
 
-def _percent(value: float | None) -> float | None:
+def percent(value: float | None) -> float | None:
     return None if value is None else 100 * value
 
 
@@ -165,13 +168,13 @@ def _breakdown_tables(breakdown: Breakdown) -> list[Table]:
         Table(
             "Trees",
             ("measure", "count", "of", "%"),
-            [(name, r.correct, r.total, _percent(r.value)) for name, r in facts.items()],
+            [(name, r.correct, r.total, percent(r.value)) for name, r in facts.items()],
         ),
         Table(
             "By relation",
             ("relation", "gold", "system", "precision", "recall", "F1", "unlabeled recall"),
             [
-                (name, r.gold, r.system, *map(_percent, (r.precision, r.recall, r.f1, r.unlabeled_recall)))
+                (name, r.gold, r.system, *map(percent, (r.precision, r.recall, r.f1, r.unlabeled_recall)))
                 for name, r in breakdown.relations.items()
             ],
         ),
@@ -179,7 +182,7 @@ def _breakdown_tables(breakdown: Breakdown) -> list[Table]:
             "By sentence length",
             ("words", "gold arcs", "UAS", "LAS"),
             [
-                (name, r.unlabeled.total, _percent(r.unlabeled.value), _percent(r.labeled.value))
+                (name, r.unlabeled.total, percent(r.unlabeled.value), percent(r.labeled.value))
                 for name, r in breakdown.sentence_lengths.items()
             ],
         ),
@@ -187,7 +190,7 @@ def _breakdown_tables(breakdown: Breakdown) -> list[Table]:
             "By arc length",
             ("length", "gold", "system", "precision", "recall", "F1"),
             [
-                (name, r.gold, r.system, *map(_percent, (r.precision, r.recall, r.f1)))
+                (name, r.gold, r.system, *map(percent, (r.precision, r.recall, r.f1)))
                 for name, r in breakdown.arc_lengths.items()
             ],
         ),

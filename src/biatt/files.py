@@ -125,11 +125,16 @@ def _decompressed(stream: BinaryIO, name: str) -> io.BufferedReader:
     magic = b""
     while len(magic) < _MAGIC_BYTES and (more := raw.read(_MAGIC_BYTES - len(magic))):  # a pipe may give one
         magic += more
-    joined: io.BufferedReader = io.BufferedReader(_Checked(stream, name=name, head=magic), BUFFER_BYTES)
+    joined = with_head(magic, stream, name=name)
     suffix = _compression(magic)
     if suffix is None:
         return joined
     return io.BufferedReader(_Checked(_CODECS[suffix].open(joined), name=name), BUFFER_BYTES)
+
+
+def with_head(head: bytes, stream: BinaryIO, *, name: str) -> io.BufferedReader:
+    """The stream with its first bytes, which were read already, put back."""
+    return io.BufferedReader(_Checked(stream, name=name, head=head), BUFFER_BYTES)
 
 
 def _compression(magic: bytes) -> str | None:

@@ -39,7 +39,7 @@ class FusedNetwork:
             name: np.ascontiguousarray(value, np.float32) for name, value in weights.items()
         }
         self.weights, self.P, self.W = w, pack(w["P"]), _pack(w["W"])
-        self.memory = _gru(w, "memory")
+        self.memory = [_gru(w, name) for name in config.memory_layers]
         if config.feedback:
             # What multiplies the same thing is packed side by side: the state, and the soft headword.
             self.query = _gru(w, "query", w["D"])
@@ -49,13 +49,19 @@ class FusedNetwork:
         w, words, after = self.weights, batch.words, self.config.reset == "after"
         ((starts, lengths, _),) = shares(words + 1, 1)
         x = kernels.embeddings(w["E.weight"], batch.rows, batch.offsets, self.P, w["P_bias"])
-        m = kernels.memory_states(x, *self.memory, starts, lengths, after)
-        x = x[word_positions(words)]
+        m = x
+        for layer in self.memory:
+            m = kernels.memory_states(m, *layer, starts, lengths, after)
+        is_word = word_positions(words)
+        x = (m if self.config.query_input == "memory" else x)[is_word]
         query = self._with_feedback if self.config.feedback else self._without_feedback
         q, log_a, soft = query(x, m, words)
-        log_y = np.empty((len(x), len(w["relation_bias"])), np.float32)
-        kernels.relations(q, self.W, w["relation_bias"], soft, log_y)
-        return split_scores(log_a, log_y, words)
+        logits = kernels.relation_scores(q, self.W, w["relation_bias"], soft)
+        pair: tuple[Floats, ...] = ()
+        if self.config.pair_hidden:
+            own = m[is_word] @ w["pair.word"] + (q @ w["pair.query"]).sum(0) + w["pair.bias"]
+            pair = own, m @ w["pair.head"], w["pair.out"]
+        return split_scores(log_a, logits, *pair, words=words)
 
     def _with_feedback(self, x: Floats, m: Floats, words: NDArray[np.int32]) -> tuple[Floats, Floats, Floats]:
         F_V, _, v = self.lookup
@@ -74,7 +80,7 @@ class FusedNetwork:
     ) -> tuple[Floats, Floats, Floats]:
         w, after = self.weights, self.config.reset == "after"
         cell = Cell(w["query.W"], w["query.bias"], w["query.U"], w["query.first"])
-        x = np.ascontiguousarray(x[:, : self.config.hidden])
+        x = np.ascontiguousarray(x[:, : cell.W.shape[1]])
         q = recurrences.gru(x, cell, words, self.directions, after=after).states
         seen = np.concatenate([*q], -1)[None] if self.config.attention == "single" else q
         found = recurrences.attention(seen @ w["D"], m @ w["U"], m @ w["C"], w["v"], words)

@@ -582,23 +582,15 @@ def query_states(
 
 
 @compiled_fast
-def relations(q: Floats, W: Floats, bias: Floats, soft: Floats, log_y: Floats) -> None:
-    """log y = log softmax(Σ soft + Σ W q + b); `soft` is (A, N, R)."""
-    logits = room(len(log_y), W[0])
-    affine(q[0], W[0], bias, logits)
+def relation_scores(q: Floats, W: Floats, bias: Floats, soft: Floats) -> Floats:
+    """Σ soft + Σ W q + b, what the softmax of the relations is taken of; `soft` is (A, N, R)."""
+    scores = room(q.shape[1], W[0])
+    affine(q[0], W[0], bias, scores)
     for k in range(1, len(W)):
-        multiply(q[k], W[k], logits, len(logits), False)
-    for i in range(len(log_y)):
-        row, result = logits[i], log_y[i]
-        for k in range(len(soft)):
-            for j in range(len(result)):
-                row[j] += soft[k, i, j]
-        top = np.float32(-np.inf)
-        for j in range(len(result)):
-            top = max(top, row[j])
-        total = ZERO
-        for j in range(len(result)):
-            total += exp(row[j] - top)
-        shift = top + np.log(total)
-        for j in range(len(result)):
-            result[j] = row[j] - shift
+        multiply(q[k], W[k], scores, len(scores), False)
+    for k in range(len(soft)):
+        for i in range(len(scores)):
+            row, more = scores[i], soft[k, i]
+            for j in range(len(bias)):
+                row[j] += more[j]
+    return scores[:, : len(bias)]

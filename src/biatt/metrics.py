@@ -85,17 +85,12 @@ def evaluate(
     punctuation: "ignore" words made only of Unicode punctuation, or "include" them; by default ignored in
     style conllx and included in style ud. Tokens, Sentences, Words, tags and lemmas always include them.
     """
-    gold, system = _sentences(gold), _sentences(system)
-    if not gold:
-        raise BiattError("The gold file holds no sentence, so there is nothing to evaluate against.")
-    if style is None:
-        style = "ud" if gold[0].format == "conllu" else "conllx"
-    if punctuation is None:
-        punctuation = "include" if style == "ud" else "ignore"
+    gold, system = sentences_of(gold), sentences_of(system)
+    style, punctuation = manner_of(gold, style, punctuation)
     ignore = punctuation == "ignore"
-    gold_trees, system_trees = _trees(gold, style), _trees(system, style)
+    gold_trees, system_trees = trees_of(gold, style), trees_of(system, style)
     if style == "conllx":
-        _check_same_words(gold, system)
+        check_same_words(gold, system)
         breakdown = _break_down(gold_trees, system_trees, ignore=ignore)
         unlabeled, labeled = breakdown.words.unlabeled, breakdown.words.labeled
         ratios = {"UAS": unlabeled, "LAS": labeled, "LA": breakdown.label}
@@ -120,17 +115,27 @@ def is_punctuation(form: str) -> bool:
     return all(unicodedata.category(character).startswith("P") for character in form)
 
 
-class _Tree(NamedTuple):
+class Tree(NamedTuple):
     forms: list[str]
     heads: list[int]
     relations: list[str]  # as the style compares them
 
 
-def _sentences(source: str | Path | Iterable[Sentence]) -> list[Sentence]:
+def sentences_of(source: str | Path | Iterable[Sentence]) -> list[Sentence]:
     return list(read(source) if isinstance(source, (str, Path)) else source)
 
 
-def _trees(sentences: Sequence[Sentence], style: Style) -> list[_Tree]:
+def manner_of(
+    gold: Sequence[Sentence], style: Style | None, punctuation: Punctuation | None
+) -> tuple[Style, Punctuation]:
+    """How to score: as chosen, else by the format of the gold sentences, of which there must be one."""
+    if not gold:
+        raise BiattError("The gold file holds no sentence, so there is nothing to evaluate against.")
+    style = style or ("ud" if gold[0].format == "conllu" else "conllx")
+    return style, punctuation or ("include" if style == "ud" else "ignore")
+
+
+def trees_of(sentences: Sequence[Sentence], style: Style) -> list[Tree]:
     trees = []
     for sentence in sentences:
         heads = sentence.heads
@@ -145,11 +150,14 @@ def _trees(sentences: Sequence[Sentence], style: Style) -> list[_Tree]:
         relations = sentence.deprels
         if style == "ud":
             relations = [relation.split(":", 1)[0] for relation in relations]
-        trees.append(_Tree(sentence.forms, heads, relations))
+        trees.append(Tree(sentence.forms, heads, relations))
     return trees
 
 
-def _check_same_words(gold: Sequence[Sentence], system: Sequence[Sentence]) -> None:
+def check_same_words(
+    gold: Sequence[Sentence], system: Sequence[Sentence], *, name: str = "the system file"
+) -> None:
+    """Complain of the first word or sentence that is not in both; `name` is that of a system without any."""
     for expected, found in zip(gold, system, strict=False):
         there = f"{expected.source}, line"
         for word, (gold_form, form) in enumerate(zip(expected.forms, found.forms, strict=False)):
@@ -168,7 +176,7 @@ def _check_same_words(gold: Sequence[Sentence], system: Sequence[Sentence]) -> N
                 line=found.line,
             )
     if len(gold) != len(system):
-        source = system[-1].source if system else "the system file"
+        source = system[-1].source if system else name
         raise FormatError(
             f"it holds {len(system)} sentences, but {gold[0].source} holds {len(gold)}; "
             "the same sentences were expected.",
@@ -176,7 +184,7 @@ def _check_same_words(gold: Sequence[Sentence], system: Sequence[Sentence]) -> N
         )
 
 
-class _Arc(NamedTuple):
+class Arc(NamedTuple):
     """A gold arc beside the system's arc to the same word."""
 
     sentence: int
@@ -193,13 +201,13 @@ class _Arc(NamedTuple):
         return self.right_head and self.relation == self.found_relation
 
 
-def _arcs(gold: Sequence[_Tree], system: Sequence[_Tree], *, ignore: bool) -> Iterator[_Arc]:
+def arcs_of(gold: Sequence[Tree], system: Sequence[Tree], *, ignore: bool) -> Iterator[Arc]:
     for number, (tree, found) in enumerate(zip(gold, system, strict=True)):
         sentence_length = _bin(len(tree.forms), SENTENCE_LENGTHS)
         counted = [not (ignore and is_punctuation(form)) for form in tree.forms]
         crossing = crossing_arcs(tree.heads, among=counted).tolist()
         for word in compress(range(len(counted)), counted):
-            yield _Arc(
+            yield Arc(
                 number,
                 sentence_length,
                 crossing[word],
@@ -211,12 +219,12 @@ def _arcs(gold: Sequence[_Tree], system: Sequence[_Tree], *, ignore: bool) -> It
             )
 
 
-def _break_down(gold: Sequence[_Tree], system: Sequence[_Tree], *, ignore: bool) -> Breakdown:
-    arcs = list(_arcs(gold, system, ignore=ignore))
+def _break_down(gold: Sequence[Tree], system: Sequence[Tree], *, ignore: bool) -> Breakdown:
+    arcs = list(arcs_of(gold, system, ignore=ignore))
     attached = [arc for arc in arcs if arc.right_head]
     correct = [arc for arc in arcs if arc.right]
 
-    def ratios(key: Callable[[_Arc], str], names: Iterable[str]) -> dict[str, Attachment]:
+    def ratios(key: Callable[[Arc], str], names: Iterable[str]) -> dict[str, Attachment]:
         every, heads, both = (Counter(map(key, some)) for some in (arcs, attached, correct))
         return {
             name: Attachment(Ratio(heads[name], every[name]), Ratio(both[name], every[name]))
@@ -271,7 +279,7 @@ def _arc_bin(word: int, head: int) -> str:
 class _Words:
     """The columns of a whole file, its words counted from 0; the head of a root is -1."""
 
-    def __init__(self, layout: Layout, trees: Sequence[_Tree], ignore: bool) -> None:
+    def __init__(self, layout: Layout, trees: Sequence[Tree], ignore: bool) -> None:
         self.layout = layout
         self.tags = [(row[UPOS], row[XPOS], _universal(row[FEATS])) for s in layout.source for row in s.rows]
         self.lemmas = [row[LEMMA] for sentence in layout.source for row in sentence.rows]

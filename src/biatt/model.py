@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from biatt.batches import Batch, split_scores, word_positions
+from biatt.batches import Batch, sentence_numbers, split_scores, word_positions
 from biatt.config import DIRECTIONS, ModelConfig, Reset
 from biatt.decode import Scores
 from biatt.errors import ConfigError, ModelError
@@ -39,7 +39,28 @@ STATE_LIMIT = 1e4
 
 class Output(NamedTuple):
     attention: Tensor  # (A, N, T): log a, one for each query direction (A = 1 or 2), −inf past the sentence
-    relations: Tensor  # (N, R): log y
+    relations: Tensor  # (N, R): the relations' scores before their softmax, without what heads add
+    words: Tensor | None = None  # (N, k): the word's part in the hidden layer of a pair of word and head
+    heads: Tensor | None = None  # (M, k): the head's part
+    out: Tensor | None = None  # (k, R): that layer's weights
+
+
+class Noise:
+    """Dropout with one mask a sentence: what is left out of one word's vector is left out of all of them."""
+
+    def __init__(self, share: float, generator: torch.Generator) -> None:
+        self.share, self.generator = share, generator
+
+    def __call__(self, rows: Tensor, sentences: Tensor) -> Tensor:
+        """rows (…, rows, width) with a mask for each sentence; `sentences` says which one a row is of."""
+        size = int(sentences[-1]) + 1
+        kept = torch.rand(*rows.shape[:-2], size, rows.shape[-1], generator=self.generator) >= self.share
+        mask = kept.to(rows) / (1 - self.share)
+        return rows * mask[..., sentences, :]
+
+
+def no_noise(rows: Tensor, sentences: Tensor) -> Tensor:
+    return rows
 
 
 class Grid:
@@ -169,6 +190,16 @@ class GRU(nn.Module):
         return self.W, self.bias, self.U, self.first
 
 
+class Pair(nn.Module):
+    """The weights of a hidden layer over a word and its head."""
+
+    query: Tensor  # (d, h, k)
+    word: Tensor  # (2h, k)
+    head: Tensor  # (2h, k)
+    bias: Tensor  # (k,)
+    out: Tensor  # (k, R)
+
+
 class BiAtt(nn.Module):
     """Bi-directional attention with agreement; `ModelConfig.shapes` lists its weights."""
 
@@ -188,7 +219,11 @@ class BiAtt(nn.Module):
         self.directions = DIRECTIONS[config.directions]
         self.operations = import_module("biatt.fused" if fused else __name__)  # the same three functions
         self.E = nn.EmbeddingBag(rows, config.width, mode="sum", sparse=True, include_last_offset=True)
-        self.memory, self.query = GRU(), GRU()
+        self.query = GRU()
+        for name in config.memory_layers:
+            setattr(self, name, GRU())
+        if config.pair_hidden:
+            self.pair = Pair()
         for name, shape in config.shapes(rows=rows, relations=relations).items():
             owner, _, attribute = name.rpartition(".")
             if owner != "E":
@@ -206,19 +241,26 @@ class BiAtt(nn.Module):
                 values = torch.empty(parameter.shape).normal_(0.0, deviation, generator=generator)
                 parameter.copy_(values)  # drawn on the CPU, so that a seed means the same everywhere
 
-    def forward(self, batch: Batch) -> Output:
-        device, reset, run = self.P.device, self.config.reset, self.operations
+    def forward(self, batch: Batch, noise: Noise | None = None) -> Output:
+        device, reset, run, drop = self.P.device, self.config.reset, self.operations, noise or no_noise
+        sentences = torch.from_numpy(sentence_numbers(batch.words)).to(device)  # (M,)
+        is_word = torch.from_numpy(word_positions(batch.words)).to(device)  # (N,)
 
         # Token embeddings (2.1): x = LReL[P (E e + …)]
         rows, offsets = torch.from_numpy(batch.rows).to(device), torch.from_numpy(batch.offsets).to(device)
         x = F.leaky_relu(self.E(rows, offsets) @ self.P + self.P_bias, SLOPE)  # (M, h)
 
+        x = drop(x, sentences)
+
         # Memory component: m = [hˡ; hʳ]
-        states = run.recurrence(x, *self.memory.weights, batch.words + 1, "lr", reset=reset)
-        m = torch.cat([states[0], states[1]], -1)  # (M, 2h)
+        m = x
+        for name in self.config.memory_layers:
+            layer: GRU = getattr(self, name)
+            states = run.recurrence(m, *layer.weights, batch.words + 1, "lr", reset=reset)
+            m = drop(torch.cat([states[0], states[1]], -1), sentences)  # (M, 2h)
 
         # Query components: q and a, equations 1 and 2, and the soft headwords m̃, multiplied by U
-        x = x[torch.from_numpy(word_positions(batch.words)).to(device)]  # (N, h)
+        x = (m if self.config.query_input == "memory" else x)[is_word]  # (N, h or 2h)
         order = batch.words, self.directions
         if self.config.feedback:
             lookup = self.F, self.U, self.C, self.D, self.v
@@ -229,17 +271,47 @@ class BiAtt(nn.Module):
             log_a, soft = run.attention(seen @ self.D, m @ self.U, m @ self.C, self.v, batch.words)
 
         # Relations, equation 5: y = softmax(U [m̃ˡ; m̃ʳ] + W [qˡ; qʳ])
+        q = drop(q, sentences[is_word])
         logits = soft.sum(0) + (q @ self.W).sum(0) + self.relation_bias
-        return Output(log_a, torch.log_softmax(logits, -1))
+        if not self.config.pair_hidden:
+            return Output(log_a, logits)
+        words = m[is_word] @ self.pair.word + (q @ self.pair.query).sum(0) + self.pair.bias
+        return Output(log_a, logits, words, m @ self.pair.head, self.pair.out)
 
 
-def log_likelihood(output: Output, batch: Batch) -> Tensor:
-    """Σ log y + log aˡ + log aʳ of the gold tree (section 3); relations unseen in training do not count."""
+def log_likelihood(output: Output, batch: Batch, *, smoothing: float = 0.0) -> Tensor:
+    """Σ log y + log aˡ + log aʳ of the gold tree (section 3); relations unseen in training do not count.
+
+    With smoothing, that share of each term is the mean over all choices instead of the gold one.
+    """
     device = output.relations.device
     heads = torch.from_numpy(batch.heads).long().to(device)
     relations = torch.from_numpy(batch.relations).long().to(device)
     arcs = output.attention.gather(-1, heads.expand(len(output.attention), -1)[..., None]).sum()
-    return arcs - F.nll_loss(output.relations, relations, ignore_index=-1, reduction="sum")
+    if smoothing:
+        choices = torch.from_numpy(np.repeat(batch.words + 1, batch.words)).to(output.attention)
+        inside = output.attention.masked_fill(output.attention == -torch.inf, 0.0)
+        arcs = (1 - smoothing) * arcs + smoothing * (inside.sum(-1) / choices).sum()
+    positions = torch.from_numpy(
+        word_positions(batch.words) - np.concatenate([np.arange(1, n + 1) for n in batch.words])
+    ).to(device)  # of each word's ROOT
+    logits = pair_logits(output, positions + heads.clamp(min=0))
+    return arcs - F.cross_entropy(
+        logits, relations, ignore_index=-1, reduction="sum", label_smoothing=smoothing
+    )
+
+
+def pair_logits(output: Output, heads: Tensor) -> Tensor:
+    """The relations' scores given every word's head, as a position of the batch: (N, R)."""
+    if output.words is None or output.heads is None or output.out is None:
+        return output.relations
+    return output.relations + F.leaky_relu(output.words + output.heads[heads], SLOPE) @ output.out
+
+
+def disagreement(output: Output) -> Tensor:
+    """Σ squared Hellinger distance of the two directions' attentions: 1 − Σⱼ √(aˡⱼ aʳⱼ) of every word."""
+    left, right = output.attention
+    return (1 - torch.exp(0.5 * (left + right)).sum(-1)).sum()
 
 
 def load_network(
@@ -266,8 +338,8 @@ class TorchNetwork:
 
 def scores(output: Output, batch: Batch) -> list[Scores]:
     """What the network says of each sentence of a batch, for the decoder."""
-    attention, relations = output.attention.detach().cpu().numpy(), output.relations.detach().cpu().numpy()
-    return split_scores(attention, relations, batch.words)
+    arrays = [None if part is None else part.detach().cpu().numpy() for part in output]
+    return split_scores(*arrays, words=batch.words)  # type: ignore[arg-type]
 
 
 def torch_device(name: str) -> torch.device:

@@ -27,7 +27,7 @@ from biatt.vocabulary import Vocabulary
 FORMAT_VERSION = 1  # of the model folder; a folder of a later version is refused, not guessed at
 
 WINDOW_SENTENCES = 512  # read ahead and sorted by length; bounds the memory of a stream
-BATCH_WORDS = 250  # scored at once; among the fastest budgets that benchmarks/run.py tries
+BATCH_WORDS = 500  # scored at once; among the fastest budgets that benchmarks/run.py tries
 
 
 class Network(Protocol):
@@ -174,7 +174,7 @@ def with_best_tree(
     """The sentence with the tree that a decoder reads off the scores."""
     default: Roots = "single" if sentence.format == "conllu" else "any"
     heads = decode.heads(scores.agreement, decoder=decoder, roots=roots or default)
-    relations = [vocabulary.relations[i] for i in np.argmax(scores.relations, -1)]
+    relations = [vocabulary.relations[i] for i in np.argmax(scores.relation_scores(heads), -1)]
     return sentence.with_tree(heads.tolist(), relations, also=also)
 
 

@@ -1,17 +1,21 @@
-"""What a person sees while a model trains: a bar on a terminal, a line an epoch in a log."""
+"""What a person sees while something trains: a bar on a terminal, a line an epoch in a log."""
 
 from __future__ import annotations
 
 import time
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
+D = TypeVar("D", bound="Display")
 
-class TrainingDisplay:
-    """Listens to training and draws it on standard error."""
+
+class Display:
+    """Draws how many of an epoch's words are done, on standard error."""
+
+    more = ""  # what else the bar says
 
     def __init__(self) -> None:
         self.console = Console(stderr=True, highlight=False, markup=False, emoji=False)
@@ -19,16 +23,15 @@ class TrainingDisplay:
             TextColumn("{task.description}"),
             BarColumn(),
             TextColumn("{task.percentage:3.0f} %"),
-            TextColumn("{task.fields[speed]} words/s  loss {task.fields[loss]}{task.fields[dev]}  left"),
+            TextColumn("{task.fields[speed]} words/s{task.fields[more]}  left"),
             TimeRemainingColumn(),
             console=self.console,
             disable=not self.console.is_terminal,
             transient=True,
         )
         self.task: TaskID | None = None
-        self.dev = ""  # the scores after the epoch before
 
-    def __enter__(self) -> TrainingDisplay:
+    def __enter__(self: D) -> D:
         self.bar.start()
         return self
 
@@ -43,17 +46,33 @@ class TrainingDisplay:
     def start(self, title: str, words: int) -> None:
         if self.task is not None:
             self.bar.remove_task(self.task)
-        self.task = self.bar.add_task(title, total=words, speed="–", loss="–", dev=self.dev)
-        self.began, self.words, self.loss = time.perf_counter(), 0, 0.0
+        self.task = self.bar.add_task(title, total=words, speed="–", more=self.more)
+        self.began, self.words = time.perf_counter(), 0
+
+    def advance(self, words: int) -> None:
+        if self.task is None:
+            return
+        self.words += words
+        speed = self.words / (time.perf_counter() - self.began)
+        self.bar.update(self.task, advance=words, speed=f"{speed:,.0f}", more=self.more)
+
+
+class TrainingDisplay(Display):
+    """Listens to the training of a parser."""
+
+    dev = ""  # the scores after the epoch before
+
+    def start(self, title: str, words: int) -> None:
+        self.loss, self.more = 0.0, f"  loss –{self.dev}"
+        super().start(title, words)
 
     def batch(self, words: int, loss: float) -> None:
         if self.task is None:
             return
-        self.words += words
         # the mean of about the last 20 batches
-        self.loss += (loss - self.loss) * words / min(self.words, 20 * words)
-        speed = self.words / (time.perf_counter() - self.began)
-        self.bar.update(self.task, advance=words, speed=f"{speed:,.0f}", loss=f"{self.loss:.3f}")
+        self.loss += (loss - self.loss) * words / min(self.words + words, 20 * words)
+        self.more = f"  loss {self.loss:.3f}{self.dev}"
+        self.advance(words)
 
     def epoch(self, record: dict[str, Any]) -> None:
         name = f"rate {record['rate']:.4f}" if "search" in record else f"epoch {record['epoch']:2}"

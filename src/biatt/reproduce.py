@@ -5,16 +5,18 @@ A recipe is a TOML file with one table for each run:
     [[run]]
     name = "danish"                                # of its results
     train = ["danish-conllx/train.conllx.xz"]      # files below the folder of treebanks
-    test = "danish-conllx/test.conllx.xz"
+    test = "danish-conllx/test.conllx.xz"          # optional: without it, only dev scores, to choose by
     dev = "…"                                      # optional: else 5 % of train is held out
     settings = ["hidden=176"]                      # optional: as for `biatt train --set`
     preset = "paper"                               # optional
     seeds = [1, 2, 3]
     style = "conllx"                               # optional: how to score
     punctuation = "ignore"                         # optional
+    embeddings = "vectors.txt"                     # optional: word vectors, a file beside the recipe
+    beside = "paper 91.56 / 85.53"                 # optional: a figure to stand beside ours
 
 Each run and seed gives one JSON file in a folder named after the recipe; what has one is not run again. A
-table of all results, `RESULTS.md`, is written anew after each.
+table of all results, `RESULTS.md`, is written anew after each, and so are plots of them (`plots.py`).
 """
 
 from __future__ import annotations
@@ -38,6 +40,7 @@ from biatt.errors import ConfigError
 from biatt.evaluation import Punctuation, Style
 from biatt.files import replacing
 from biatt.metrics import evaluate
+from biatt.plots import draw
 from biatt.training import Listener, train
 
 if sys.version_info >= (3, 11):
@@ -52,13 +55,15 @@ class Run:
 
     name: str
     train: Sequence[str]
-    test: str
     seeds: Sequence[int]
+    test: str | None = None
     dev: str | None = None
     preset: str = "paper"
     settings: Sequence[str] = ()
     style: Style | None = None
     punctuation: Punctuation | None = None
+    embeddings: str | None = None
+    beside: str = ""
 
 
 def reproduce(
@@ -88,13 +93,23 @@ def reproduce(
             path = results / f"{run.name}-seed{seed}.json"
             if not path.exists():
                 folder = Path(models) / recipe.stem / f"{run.name}-seed{seed}"
-                found = measure(run, seed, treebanks, folder, threads=threads, listener=listener(path.stem))
+                vectors = recipe.parent / run.embeddings if run.embeddings else None
+                found = measure(
+                    run, seed, treebanks, folder, vectors, threads=threads, listener=listener(path.stem)
+                )
                 with replacing(path) as file:
                     file.write(json.dumps(found, ensure_ascii=False, indent=1).encode() + b"\n")
             done.append(path)
             with replacing(results / "RESULTS.md") as file:
                 file.write(summary(results, runs).encode())
+    draw({run.name: shown for run in runs if (shown := results_of(run, results))}, results)
     return done
+
+
+def results_of(run: Run, folder: Path) -> list[dict[str, Any]]:
+    """The results of a run that exist, one for each seed."""
+    paths = [folder / f"{run.name}-seed{seed}.json" for seed in run.seeds]
+    return [json.loads(path.read_text(encoding="utf-8")) for path in paths if path.exists()]
 
 
 def read_recipe(path: Path) -> list[Run]:
@@ -110,7 +125,7 @@ def read_recipe(path: Path) -> list[Run]:
             raise ConfigError(
                 f"{path}: a run has no '{sorted(unknown)[0]}'; it has {', '.join(sorted(known))}."
             )
-        if missing := {"name", "train", "test", "seeds"} - table.keys():
+        if missing := {"name", "train", "seeds"} - table.keys():
             raise ConfigError(f"{path}: a run lacks '{sorted(missing)[0]}'.")
     if not tables:
         raise ConfigError(f"{path}: there is no [[run]] in it.")
@@ -118,38 +133,49 @@ def read_recipe(path: Path) -> list[Run]:
 
 
 def measure(
-    run: Run, seed: int, treebanks: Path, folder: Path, *, threads: int, listener: Listener
+    run: Run,
+    seed: int,
+    treebanks: Path,
+    folder: Path,
+    embeddings: Path | None = None,
+    *,
+    threads: int,
+    listener: Listener,
 ) -> dict[str, Any]:
     """Train (or go on with) one model and score it on the test file, once for each decoder."""
     config = with_settings(preset(run.preset), run.settings)
-    names = [*run.train, *([run.dev] if run.dev else []), run.test]
+    names = [*run.train, *(name for name in (run.dev, run.test) if name)]
     command = (
         f"biatt train --train {' '.join(run.train)} --preset {run.preset} --seed {seed} --threads {threads}"
     )
     command += "".join(f" --set {setting}" for setting in run.settings) + (
         f" --dev {run.dev}" if run.dev else ""
     )
+    command += f" --embeddings {run.embeddings}" if run.embeddings else ""
     parser = train(
         [treebanks / name for name in run.train],
         out=folder,
         dev=treebanks / run.dev if run.dev else None,
         config=config,
+        embeddings=embeddings,
         seed=seed,
         threads=threads,
         resume=True,
         command=command,
         listener=listener,
     )
-    gold = list(read(treebanks / run.test, trees=True))
-    scores = {
-        decoder: evaluate(
-            gold,
-            parser.parse(gold, decoder=decoder, threads=threads),
-            style=run.style,
-            punctuation=run.punctuation,
-        ).as_dict()
-        for decoder in get_args(Decoder)
-    }
+    scores = {}
+    if run.test:
+        gold = list(read(treebanks / run.test, trees=True))
+        scores = {
+            decoder: evaluate(
+                gold,
+                parser.parse(gold, decoder=decoder, threads=threads),
+                style=run.style,
+                punctuation=run.punctuation,
+            ).as_dict()
+            for decoder in get_args(Decoder)
+        }
     history = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
     return {
         "name": run.name,
@@ -170,41 +196,53 @@ def measure(
 
 def summary(results: Path, runs: Sequence[Run]) -> str:
     """A Markdown table of the results that exist: mean and standard deviation over seeds, in percent."""
+    tested = any(run.test for run in runs)
     lines = [
         "# Results",
         "",
-        f"Written by `biatt reproduce {results.name}.toml`. Scores are on test, in percent, mean ± standard",
-        "deviation over seeds; each model was chosen by dev log-likelihood.",
+        f"Written by `biatt reproduce {results.name}.toml`. Scores are in percent, mean ± standard deviation",
+        "over seeds; dev is what the epoch was chosen by, with MST decoding.",
         "",
-        "| run | seeds | epochs | UAS mst | LAS mst | UAS argmax | LAS argmax | crossed | uncrossed "
-        "| % crossed |",
-        "|" + 10 * "---|",
     ]
+    columns = ["run", "seeds", "epochs", "dev UAS", "dev LAS"]
+    if tested:
+        columns += ["UAS mst", "LAS mst", "UAS argmax", "LAS argmax", "crossed", "uncrossed", "% crossed"]
+    if any(run.beside for run in runs):
+        columns.append("beside it")
+    lines += ["| " + " | ".join(columns) + " |", "|" + len(columns) * "---|"]
     for run in runs:
-        found = [
-            json.loads(path.read_text(encoding="utf-8"))
-            for seed in run.seeds
-            if (path := results / f"{run.name}-seed{seed}.json").exists()
-        ]
+        found = results_of(run, results)
         if not found:
             continue
-        trees = [one["test"]["mst"]["breakdown"] for one in found]
         cells = [
             run.name,
             ", ".join(str(one["seed"]) for one in found),
             ", ".join(str(sum("epoch" in record for record in one["history"])) for one in found),
-            *(
+            *(_spread([best_record(one)[score] for one in found]) for score in ("dev_uas", "dev_las")),
+        ]
+        if run.test:
+            trees = [one["test"]["mst"]["breakdown"] for one in found]
+            cells += [
                 _spread([one["test"][decoder][score] for one in found])
                 for decoder in ("mst", "argmax")
                 for score in ("uas", "las")
-            ),
-            *(
+            ]
+            cells += [
                 _spread([tree[name]["value"] for tree in trees])
                 for name in ("crossed", "uncrossed", "crossed_share")
-            ),
-        ]
+            ]
+        elif tested:
+            cells += 7 * [""]
+        if "beside it" in columns:
+            cells.append(run.beside)
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
+
+
+def best_record(result: dict[str, Any]) -> dict[str, Any]:
+    """The record of the epoch whose weights were kept."""
+    record: dict[str, Any] = next(one for one in reversed(result["history"]) if one.get("best"))
+    return record
 
 
 def _spread(values: Sequence[float]) -> str:

@@ -29,14 +29,14 @@ def _executor(workers: int) -> ThreadPoolExecutor:
 
 def run(task: Callable[[A], object], items: Iterable[A], threads: int) -> None:
     """Do the task for every item, in this thread and others; kernels and products do not hold them up."""
-    first, *rest = items
-    if threads == 1:
-        for item in (first, *rest):
+    items = list(items)
+    if threads == 1 or len(items) < 2:
+        for item in items:
             task(item)
     else:
-        others = [_executor(threads - 1).submit(task, item) for item in rest]
+        others = [_executor(threads - 1).submit(task, item) for item in items[1:]]
         try:
-            task(first)
+            task(items[0])
         finally:
             wait(others)
         for other in others:
@@ -111,7 +111,7 @@ class ShortTurns(_Shared):
 
 
 class FewerCollections(_Shared):
-    """Python looks for unused cycles of objects less often: sentences have none, and looking costs a tenth."""
+    """Python looks for unused cycles of objects less often: sentences have none; looking costs a tenth."""
 
     def _set(self) -> None:
         self._before = gc.get_threshold()

@@ -22,7 +22,7 @@ import torch
 from numpy.typing import NDArray
 
 from biatt import metrics
-from biatt.batches import by_length, collate, shuffled
+from biatt.batches import by_length, collate, shuffled, with_dropout
 from biatt.card import model_card
 from biatt.checkpoint import State, load_checkpoint, save_checkpoint, with_prefix
 from biatt.config import Config
@@ -30,7 +30,7 @@ from biatt.conll import Sentence, read
 from biatt.errors import ConfigError, TrainingError
 from biatt.files import replacing
 from biatt.fused import in_threads
-from biatt.model import BiAtt, log_likelihood, scores, torch_device
+from biatt.model import BiAtt, Noise, disagreement, log_likelihood, scores, torch_device
 from biatt.optimiser import Adam
 from biatt.parser import BATCH_WORDS, Parser, with_best_tree
 from biatt.vocabulary import Vocabulary
@@ -102,7 +102,10 @@ def train(
             )
         config = replace(config, model=replace(config.model, embedding=width))
     vocabulary = Vocabulary.build(
-        train_sentences, columns=config.model.columns, min_count=config.model.min_count
+        train_sentences,
+        columns=config.model.columns,
+        min_count=config.model.min_count,
+        affixes=config.model.affixes,
     )
     if not vocabulary.symbols:
         raise TrainingError(
@@ -177,6 +180,9 @@ class Run:
             config.model, rows=vocabulary.size, relations=len(vocabulary.relations), fused=device == "cpu"
         )
         self.network.to(torch_device(device))
+        self.becomes, is_tag = vocabulary.dropped()
+        shares = np.where(is_tag, config.training.tag_dropout, config.training.word_dropout)
+        self.shares = shares.astype(np.float32)
         self.initial_forms: dict[int | None, NDArray[np.float32]] = {}
         self.about: dict[str, Any] = {}
         self.restart()
@@ -254,10 +260,14 @@ class Run:
             loss = self.train_epoch(epoch, rate, title=f"epoch {epoch}")
             trained = time.perf_counter()
             found = self.evaluate()
-            self._schedule(epoch, found["dev_log_likelihood"])
+            if self.config.training.schedule == "linear":
+                self._keep_if_best(epoch, found["dev_las"])
+                state.epoch, state.finished = epoch, epoch >= self.config.training.epochs
+            else:
+                self._schedule(epoch, found["dev_log_likelihood"])
             record = {
                 "epoch": epoch,
-                "rate": rate,
+                "rate": rate * self.config.training.remaining(epoch, 0),
                 "train_loss": loss,
                 **found,
                 "best": state.best_epoch == epoch,
@@ -278,18 +288,28 @@ class Run:
         self.network.train()
         generator = np.random.default_rng([self.seed, epoch])
         total = 0.0
-        batches = shuffled(self.lengths, batch_words=self.config.training.batch_words, generator=generator)
-        for indices in batches:
+        config = self.config.training
+        noise = None
+        if config.dropout:
+            noise = Noise(config.dropout, torch.Generator().manual_seed(int(generator.integers(2**62))))
+        done, everything = 0, sum(self.lengths)
+        for indices in shuffled(self.lengths, batch_words=config.batch_words, generator=generator):
             batch = collate([self.data[i] for i in indices])
+            if config.word_dropout or config.tag_dropout:
+                batch = with_dropout(batch, self.becomes, self.shares, generator)
             words = int(batch.words.sum())
-            loss = -log_likelihood(self.network(batch), batch) / words
+            output = self.network(batch, noise)
+            loss = -log_likelihood(output, batch, smoothing=config.smoothing) / words
+            if config.agreement:
+                loss = loss + config.agreement * disagreement(output) / words
             value = float(loss.detach())
             self._check_finite("loss", value)
             loss.backward()
-            self.adam.step(rate)
+            self.adam.step(rate * config.remaining(epoch, done / everything))
+            done += words
             total += value * words
             self.listener.batch(words, value)
-        return total / sum(self.lengths)
+        return total / everything
 
     def _check_finite(self, what: str, value: float) -> None:
         if not math.isfinite(value):
@@ -320,16 +340,20 @@ class Run:
         """Halve the rate from the first epoch on that does not beat the best; stop at the second."""
         state = self.state
         state.epoch = epoch
-        if dev_log_likelihood > state.best_log_likelihood:
-            state.best_epoch, state.best_log_likelihood = epoch, dev_log_likelihood
-            self.best = self._tensors()
-        else:
+        if not self._keep_if_best(epoch, dev_log_likelihood):
             state.drops += 1
             if state.drops == 1:
                 self._restore(self.best)
         if state.drops:
             state.rate /= 2
         state.finished = state.drops == 2 or epoch >= self.config.training.epochs
+
+    def _keep_if_best(self, epoch: int, score: float) -> bool:
+        if score <= self.state.best_score:
+            return False
+        self.state.best_epoch, self.state.best_score = epoch, score
+        self.best = self._tensors()
+        return True
 
     def _tensors(self) -> dict[str, torch.Tensor]:
         """A copy of the weights and the optimiser's moments."""

@@ -1,14 +1,15 @@
 """From words to numbers.
 
 A token embedding is a sum (section 2.1), so all symbols of all columns share one table **E**: a token is
-the bag of its rows: its form, lemma, tags, and each of its morphemes.
+the bag of its rows: its form, lemma, tags, each of its morphemes, and, if asked for, parts of its form's
+spelling, which tell something of a form that was never seen.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain
+from itertools import chain, groupby
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +23,11 @@ Indices = NDArray[np.int32]
 
 ROOT = 0  # the row of E that is the whole embedding of the ROOT token
 EMPTY = "_"
+AFFIX = "affix"  # the column of spelling
+BAGS = ("feats", AFFIX)  # several symbols a token; an unseen one is left out, so it needs no row
+TAGS = ("upos", "xpos", "feats")
 
+SHAPE_LETTERS = 20  # of a form that its shape looks at
 REMEMBERED_TOKENS = 100_000  # a few tens of megabytes
 
 
@@ -43,26 +48,30 @@ class Vocabulary:
     """The rows of **E** by column and symbol, and the relations."""
 
     def __init__(self, symbols: Mapping[str, Sequence[str]], relations: Sequence[str]) -> None:
-        self.symbols = {name: list(symbols[name]) for name in COLUMNS if name in symbols}
+        self.symbols = {name: list(symbols[name]) for name in (*COLUMNS, AFFIX) if name in symbols}
         self.relations = list(relations)
         self._relation_ids = {relation: i for i, relation in enumerate(self.relations)}
         self._rows: dict[str, dict[str, int]] = {}
         self._unknown: dict[str, int] = {}
         size = 1  # row 0 is ROOT
         for name, known in self.symbols.items():
-            if name != "feats":  # an unseen morpheme is left out of the bag, so it needs no row
+            if name not in BAGS:
                 self._unknown[name] = size
                 size += 1
             self._rows[name] = {symbol: size + i for i, symbol in enumerate(known)}
             size += len(known)
         self.size = size
+        affixes = [item for item in self.symbols.get(AFFIX, []) if item[0] in "<>"]
+        self._affixes = max((len(item) - 1 for item in affixes), default=0)
         self._bags: dict[tuple[str, ...], tuple[int, ...]] = {}
 
     @classmethod
-    def build(cls, sentences: Iterable[Sentence], *, columns: Sequence[str], min_count: int) -> Vocabulary:
+    def build(
+        cls, sentences: Iterable[Sentence], *, columns: Sequence[str], min_count: int, affixes: int = 0
+    ) -> Vocabulary:
         """Count the symbols of a treebank; a column that holds nothing but `_` is left out."""
         counts: dict[str, Counter[str]] = {name: Counter() for name in COLUMNS if name in columns}
-        relations: Counter[str] = Counter()
+        relations, forms = Counter[str](), Counter[str]()
         for sentence in sentences:
             for name, count in counts.items():
                 values = _values(sentence, name)
@@ -70,6 +79,11 @@ class Vocabulary:
                     values if name != "feats" else (item for bag in values for item in _morphemes(bag))
                 )
             relations.update(sentence.deprels)
+            forms.update(sentence.forms)
+        if affixes:
+            counts[AFFIX] = Counter()
+            for form, times in forms.items():
+                counts[AFFIX].update(dict.fromkeys(spelling(form, affixes), times))
         symbols = {}
         for name, count in counts.items():
             if count.keys() - {EMPTY}:
@@ -80,6 +94,18 @@ class Vocabulary:
     def row(self, column: str, symbol: str) -> int | None:
         """The row of a known symbol, else None."""
         return self._rows[column].get(symbol)
+
+    def dropped(self) -> tuple[Indices, NDArray[np.bool_]]:
+        """What each row becomes when its symbol is left out, -1 for nothing; and whether it is of a tag."""
+        becomes, is_tag = np.full(self.size, -1, np.int32), np.zeros(self.size, bool)
+        becomes[ROOT] = ROOT
+        for name, known in self._rows.items():
+            rows = list(known.values())
+            becomes[rows] = unknown = self._unknown.get(name, -1)
+            is_tag[rows] = name in TAGS
+            if unknown >= 0:
+                becomes[unknown] = unknown
+        return becomes, is_tag
 
     def encode(self, sentence: Sentence) -> Encoded:
         bags = [self._bag(row) for row in sentence.rows]
@@ -99,8 +125,10 @@ class Vocabulary:
         if bag is None:
             rows: list[int] = []
             for name, known in self._rows.items():
-                value = key[COLUMNS.index(name)]
-                if name == "feats":
+                value = key[COLUMNS.index(name)] if name != AFFIX else ""
+                if name == AFFIX:
+                    rows.extend(known[item] for item in spelling(key[0], self._affixes) if item in known)
+                elif name == "feats":
                     rows.extend(known[item] for item in _morphemes(value) if item in known)
                 else:
                     rows.append(known.get(value, self._unknown[name]))
@@ -123,6 +151,18 @@ class Vocabulary:
 def _values(sentence: Sentence, column: str) -> list[str]:
     values: list[str] = getattr(sentence, column if column in ("upos", "xpos", "feats") else column + "s")
     return values
+
+
+def spelling(form: str, longest: int) -> list[str]:
+    """Prefixes "<un" and suffixes ">ing" of the lower-cased form, all of it "=…", and its shape "~Xx"."""
+    lower = form.lower()
+    sizes = range(1, min(longest, len(lower)) + 1)
+    shape = "".join(
+        "X" if c.isupper() else "x" if c.isalpha() else "0" if c.isdigit() else c
+        for c in form[:SHAPE_LETTERS]
+    )
+    runs = "".join(kind for kind, _ in groupby(shape))
+    return [*(f"<{lower[:k]}" for k in sizes), *(f">{lower[-k:]}" for k in sizes), f"={lower}", f"~{runs}"]
 
 
 def _morphemes(feats: str) -> list[str]:

@@ -1,0 +1,93 @@
+"""Pictures of an experiment's results: learning curves, and accuracy by arc length and by relation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from io import BytesIO
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+from biatt.files import replacing
+
+Results = Mapping[str, Sequence[Mapping[str, Any]]]  # by run, one for each seed
+
+MOST_RELATIONS = 20  # that a picture has room for
+
+
+def draw(results: Results, folder: Path) -> list[Path]:
+    """Write the pictures into the folder; none where matplotlib, which biatt[bench] has, is not installed."""
+    try:
+        import matplotlib
+    except ModuleNotFoundError:
+        return []
+    matplotlib.use("Agg")  # draws to files only: no display is needed
+    tested = {name: found for name, found in results.items() if found and found[0]["test"]}
+    pictures = {"curves.png": _curves(results) if results else None}
+    if tested:
+        pictures |= {"arcs.png": _arcs(tested), "relations.png": _relations(tested)}
+    paths = []
+    for name, figure in pictures.items():
+        if figure is not None:
+            drawn = BytesIO()
+            figure.savefig(drawn, dpi=110, metadata={"Software": None})
+            with replacing(folder / name) as file:
+                file.write(drawn.getvalue())
+            paths.append(folder / name)
+    return paths
+
+
+def _curves(results: Results) -> Any:
+    """Dev LAS after each epoch, a line for each run: the mean over the seeds that got so far."""
+    figure, axes = _axes(len(results))
+    for name, found in results.items():
+        curves = [[record["dev_las"] for record in one["history"] if "epoch" in record] for one in found]
+        epochs = range(1, max(map(len, curves)) + 1)
+        heights = [100 * mean(c[i - 1] for c in curves if len(c) >= i) for i in epochs]
+        axes.plot(epochs, heights, label=name)
+    axes.set_xlabel("epoch")
+    axes.set_ylabel("dev LAS, %")
+    return _finished(figure, axes)
+
+
+def _arcs(results: Results) -> Any:
+    """Recall of test arcs by their length."""
+    figure, axes = _axes(len(results))
+    for name, found in results.items():
+        bins = list(found[0]["test"]["mst"]["breakdown"]["arc_lengths"])
+        recall = [
+            100 * mean(one["test"]["mst"]["breakdown"]["arc_lengths"][length]["recall"] for one in found)
+            for length in bins
+        ]
+        axes.plot(bins, recall, marker="o", label=name)
+    axes.set_xlabel("length of the arc")
+    axes.set_ylabel("recall of heads, %")
+    return _finished(figure, axes)
+
+
+def _relations(results: Results) -> Any:
+    """F1 of the relations that are most frequent in the first run's test file."""
+    figure, axes = _axes(len(results))
+    first = next(iter(results.values()))[0]["test"]["mst"]["breakdown"]["relations"]
+    relations = list(first)[:MOST_RELATIONS]
+    for name, found in results.items():
+        tables = [one["test"]["mst"]["breakdown"]["relations"] for one in found]
+        shared = [relation for relation in relations if all(relation in table for table in tables)]
+        heights = [100 * mean(table[relation]["f1"] for table in tables) for relation in shared]
+        axes.plot(shared, heights, marker="o", linestyle="none", label=name)
+    axes.tick_params(axis="x", rotation=60)
+    axes.set_ylabel("F1 of the relation, %")
+    return _finished(figure, axes)
+
+
+def _axes(runs: int) -> tuple[Any, Any]:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8, 4.5 + 0.1 * runs), layout="constrained")
+    return figure, figure.subplots()
+
+
+def _finished(figure: Any, axes: Any) -> Any:
+    axes.grid(True, alpha=0.3)
+    figure.legend(loc="outside right upper", fontsize="x-small")
+    return figure
