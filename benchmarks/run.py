@@ -85,7 +85,7 @@ def conditions(work: Workload, options: argparse.Namespace) -> dict[str, Any]:
             "cores": cores(),
             "python": platform.python_version(),
             **{name: version(name) for name in PACKAGES},
-            "commit": _commit(),
+            "commit": commit(),
             "seed": options.seed,
             "repeats": options.repeats,
             "quick": options.quick,
@@ -137,7 +137,7 @@ def _cpu() -> str:
     return names[0] if names else platform.processor()
 
 
-def _commit() -> str | None:
+def commit() -> str | None:
     """The commit that is measured, "+" after it if files differ from it."""
     here = Path(__file__).parent
 

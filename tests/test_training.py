@@ -30,7 +30,7 @@ from biatt.grammar import generate
 from biatt.metrics import evaluate
 from biatt.optimiser import Adam
 from biatt.parser import Parser, load
-from biatt.training import CHECKPOINT, METRICS, Run, Silent, State, _treebank, train
+from biatt.training import CHECKPOINT, METRICS, Run, Silent, State, split_treebank, train
 from biatt.vocabulary import Vocabulary
 
 SOURCE = Path(__file__).parents[1] / "src"
@@ -176,17 +176,17 @@ def test_held_out_part_is_seeded_disjoint_and_of_the_right_size(
 ) -> None:
     path = tmp_path_factory.mktemp("held") / "t.conllu"
     write((Sentence.from_words([f"w{i}"], heads=[0], deprels=["root"]) for i in range(count)), path)
-    kept, held_out = ([s.forms[0] for s in part] for part in _treebank([path], None, fraction, seed))
+    kept, held_out = ([s.forms[0] for s in part] for part in split_treebank([path], None, fraction, seed))
     assert len(held_out) == max(1, round(fraction * count))
     assert sorted(kept + held_out) == sorted(f"w{i}" for i in range(count))
-    assert [[s.forms[0] for s in part] for part in _treebank([path], None, fraction, seed)] == [
+    assert [[s.forms[0] for s in part] for part in split_treebank([path], None, fraction, seed)] == [
         kept,
         held_out,
     ]
 
 
 def test_paper_holds_out_five_percent_and_another_seed_other_ones(treebank: Path, tmp_path: Path) -> None:
-    first, other = (_treebank([treebank], None, 0.05, seed) for seed in (1, 2))
+    first, other = (split_treebank([treebank], None, 0.05, seed) for seed in (1, 2))
     assert [len(part) for part in first] == [57, 3]
     assert [s.text for s in first[1]] != [s.text for s in other[1]]
 

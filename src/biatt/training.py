@@ -92,7 +92,7 @@ def train(
     if not 0 <= seed < 2**63:
         raise ConfigError(f"The seed must be from 0 to 2^63 - 1, not {seed}.")
     files = [train] if isinstance(train, (str, Path)) else list(train)
-    train_sentences, dev_sentences = _treebank(files, dev, dev_fraction, seed)
+    train_sentences, dev_sentences = split_treebank(files, dev, dev_fraction, seed)
     vectors = read_vectors(embeddings) if embeddings else None
     if vectors is not None:
         width = vectors.vectors.shape[1]
@@ -382,7 +382,7 @@ class Run:
         Parser(self.config, self.vocabulary, weights).save(self.out)
 
 
-def _treebank(
+def split_treebank(
     files: Sequence[str | Path], dev: str | Path | None, dev_fraction: float, seed: int
 ) -> tuple[list[Sentence], list[Sentence]]:
     """Training and dev sentences; the dev part is held out of the training files if no file is given."""

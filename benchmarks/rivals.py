@@ -1,0 +1,98 @@
+"""Train other parsers on the same files and score them on test: adds to rivals.json.
+
+The rivals run in the peers' environment (see README.md). Where a treebank has no dev file, they choose by the
+same held-out sentences as `biatt train --seed 1`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from run import commit, save
+
+from biatt.conll import Sentence, read, write
+from biatt.errors import BiattError
+from biatt.metrics import evaluate
+from biatt.training import split_treebank
+
+HERE = Path(__file__).parent
+RIVALS = ("ufal.udpipe", "supar")
+
+
+def main() -> int:
+    options = _options()
+    path = options.out / "rivals.json"
+    results: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    for name in options.treebanks:
+        key = f"{options.rival} {name.name}"
+        if key in results:
+            continue
+        try:
+            results[key] = measured(
+                options.rival, name, options.environment / "bin" / "python", options.seconds
+            )
+        except BiattError as error:
+            print(error, file=sys.stderr)
+            return 2
+        except subprocess.CalledProcessError as error:
+            lines = error.stderr.strip().splitlines() or [f"exit code {error.returncode}"]
+            results[key] = {"failed": lines[-1]}
+        save(results, path)
+        print(key, json.dumps(results[key]), file=sys.stderr, flush=True)
+    return 0
+
+
+def measured(rival: str, treebank: Path, python: Path, seconds: float) -> dict[str, Any]:
+    (train,), (test,) = treebank.glob("*train.conll*"), treebank.glob("*test.conll*")
+    dev = next(treebank.glob("*dev.conll*"), None)
+    train_sentences, dev_sentences = split_treebank([train], dev, 0.05, 1)
+    gold = list(read(test, trees=True))
+    parts = {"train": train_sentences, "dev": dev_sentences, "test": gold}
+    with tempfile.TemporaryDirectory() as folder:
+        files = {name: Path(folder) / f"{name}.conllu" for name in (*parts, "parsed")}
+        for name, sentences in parts.items():
+            write(map(_words_only, sentences), files[name])
+        started = time.perf_counter()
+        command = [python, HERE / "rival_training.py", rival, *files.values(), seconds]
+        one = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+        done = subprocess.run(
+            list(map(str, command)), check=True, capture_output=True, text=True, env={**os.environ, **one}
+        )
+        found = evaluate(map(_words_only, gold), files["parsed"])
+    return {
+        "uas": found.uas,
+        "las": found.las,
+        "style": found.style,
+        "seconds": time.perf_counter() - started,
+        "commit": commit(),
+        **json.loads(done.stdout.splitlines()[-1]),
+    }
+
+
+def _words_only(sentence: Sentence) -> Sentence:
+    """Without comments, multiword tokens and empty nodes, which the rivals need not see."""
+    return Sentence([row[:] for row in sentence.rows], [], sentence.format, sentence.source, sentence.line)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("rival", choices=RIVALS)
+    parser.add_argument(
+        "treebanks", type=Path, nargs="+", help="folders with train, test and perhaps dev files"
+    )
+    parser.add_argument("--environment", type=Path, required=True, help="folder of the peers' environment")
+    parser.add_argument("--seconds", type=float, default=1500, help="processor time of SuPar's training")
+    parser.add_argument("--out", type=Path, default=HERE, help="folder of rivals.json")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
