@@ -60,6 +60,8 @@ def configs(draw: st.DrawFn) -> Config:
         query_input=draw(st.sampled_from(["embedding", "memory"])),
         pair_hidden=draw(st.integers(0, 999)),
     )
+    linear = draw(st.booleans())
+    two_attentions = model.directions == "both" and not single
     training = TrainingConfig(
         rate=draw(st.floats(1e-9, 1)),
         beta1=draw(st.floats(0, 1, exclude_max=True)),
@@ -68,12 +70,14 @@ def configs(draw: st.DrawFn) -> Config:
         batch_words=draw(st.integers(1, 10_000)),
         deviation=draw(st.floats(0, 10)),
         first_state=draw(st.floats(-10, 10)),
-        schedule=draw(st.sampled_from(["paper", "linear"])),
+        schedule="linear" if linear else "paper",
+        least_batches=draw(st.integers(0, 9999)) if linear else 0,
+        average=draw(st.integers(1, 9)) if linear else 1,
         dropout=draw(st.floats(0, 1, exclude_max=True)),
         word_dropout=draw(st.floats(0, 1, exclude_max=True)),
         tag_dropout=draw(st.floats(0, 1, exclude_max=True)),
         smoothing=draw(st.floats(0, 1, exclude_max=True)),
-        agreement=draw(st.floats(0, 100)),
+        agreement=draw(st.floats(0, 100)) if two_attentions else 0.0,
     )
     return Config(model, training)
 
@@ -277,3 +281,15 @@ def test_layers_of_the_memory_are_numbered_from_the_second(layers: int, names: t
 def test_agreement_as_a_term_of_the_loss_needs_two_attentions(settings: list[str]) -> None:
     with pytest.raises(ConfigError, match="agreement needs directions=both and attention=agreement"):
         with_settings(Config(), ["agreement=0.1", *settings])
+
+
+@pytest.mark.parametrize("setting", ["average=3", "least_batches=9"])
+def test_settings_of_the_linear_schedule_need_it(setting: str) -> None:
+    with pytest.raises(ConfigError, match="needs schedule=linear"):
+        with_settings(Config(), [setting])
+    with_settings(Config(), [setting, "schedule=linear"])
+
+
+def test_small_treebank_gets_more_epochs() -> None:
+    training = TrainingConfig(schedule="linear", epochs=20, least_batches=100, batch_words=50)
+    assert [training.all_epochs(words) for words in (50, 99, 249, 250, 5000)] == [100, 51, 21, 20, 20]

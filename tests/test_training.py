@@ -42,7 +42,7 @@ BEYOND = with_settings(
     [
         *("hidden=8", "affixes=2", "layers=2", "query_input=memory", "pair_hidden=4"),
         *("epochs=3", "schedule=linear", "dropout=0.3", "word_dropout=0.2", "tag_dropout=0.2"),
-        *("smoothing=0.1", "agreement=0.5"),
+        *("smoothing=0.1", "agreement=0.5", "average=2"),
     ],
 )
 TIMINGS = ("seconds", "words_per_second")
@@ -296,6 +296,30 @@ def test_linear_schedule_lowers_the_rate_by_the_word_down_to_nothing(
     assert rates == pytest.approx([0.01 * words / every for words in left])
     assert rates[0] == 0.01
     assert rates[-1] < 0.01 * 100 / every + 1e-12  # a batch of at most 100 words
+
+
+def test_model_has_the_mean_of_the_last_epochs_weights_and_training_goes_on_without_it(
+    tmp_path: Path,
+) -> None:
+    config = with_settings(SMALL, ["schedule=linear", "epochs=5", "average=3", "hidden=2"])
+    run = small_run(tmp_path / "m", config)
+    run.about = {"train": [], **dict.fromkeys(("dev", "embeddings", "seed", "threads", "licence", "command"))}
+    seen = []
+
+    def train_epoch(epoch: int, rate: float, *, title: str) -> float:
+        assert epoch == 1 or int(run.network.P[0, 0]) == 2 ** (epoch - 1)  # what the epoch before left
+        for tensor in run.network.state_dict().values():
+            tensor.fill_(2**epoch)
+        return 0.0
+
+    def evaluate() -> dict[str, float]:
+        seen.append(float(run.network.P[0, 0]))
+        return {"dev_log_likelihood": 0.0, "dev_uas": 1.0, "dev_las": len(seen) / 10}
+
+    run.train_epoch, run.evaluate = train_epoch, evaluate  # type: ignore[method-assign]
+    run.finish_epochs()
+    assert seen == pytest.approx([2, (2 + 4) / 2, (2 + 4 + 8) / 3, (4 + 8 + 16) / 3, (8 + 16 + 32) / 3])
+    assert all(np.allclose(value, (8 + 16 + 32) / 3) for value in load(run.out).weights.values())
 
 
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=6))

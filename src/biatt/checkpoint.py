@@ -1,10 +1,10 @@
-"""A training run on disk: where it stands, its tensors now, and its tensors when it was best; in one file."""
+"""A training run on disk: where it stands, its tensors now, and when it was best; in one file."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -32,17 +32,15 @@ class State:
     history: list[dict[str, Any]] = field(default_factory=list)
 
 
-def save_checkpoint(
-    path: Path, state: State, *, now: Mapping[str, Tensor], best: Mapping[str, Tensor]
-) -> None:
-    tensors = {f"now.{name}": value for name, value in now.items()}
-    tensors |= {f"best.{name}": value for name, value in best.items()}
+def save_checkpoint(path: Path, state: State, groups: Sequence[Mapping[str, Tensor]]) -> None:
+    """The state and any number of groups of tensors: those of now, the best ones, and what else is needed."""
+    tensors = {f"{i}.{name}": value for i, group in enumerate(groups) for name, value in group.items()}
     with replacing(path) as file:
         file.write(save(tensors, {"state": json.dumps(asdict(state))}))
 
 
-def load_checkpoint(path: Path, fingerprint: str) -> tuple[State, dict[str, Tensor], dict[str, Tensor]]:
-    """The state of a run with this fingerprint, its tensors now, and its best ones."""
+def load_checkpoint(path: Path, fingerprint: str) -> tuple[Any, ...]:
+    """The state of a run with this fingerprint, and its groups of tensors."""
     try:
         with safe_open(path, "pt") as file:
             state = State(**json.loads(file.metadata()["state"]))
@@ -53,7 +51,8 @@ def load_checkpoint(path: Path, fingerprint: str) -> tuple[State, dict[str, Tens
         raise ConfigError(
             f"{path} is of a run with other data, settings, seed or threads: repeat that run's options."
         )
-    return state, with_prefix("now.", tensors), with_prefix("best.", tensors)
+    count = 1 + max(int(name.partition(".")[0]) for name in tensors)
+    return state, *(with_prefix(f"{i}.", tensors) for i in range(count))
 
 
 def with_prefix(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -179,6 +179,12 @@ class TrainingConfig:
         "paper: halve the rate when dev log-likelihood drops, and stop; linear: down to 0 over all epochs, "
         "keeping the epoch of the best dev LAS",
     )
+    least_batches: int = setting(
+        0, "with the linear schedule, more epochs where the treebank is so small that there are fewer batches"
+    )
+    average: int = setting(
+        1, "with the linear schedule, epochs whose weights are averaged: the last so many; 1: none"
+    )
     dropout: float = setting(
         0.0,
         "share of embeddings, memory and relation scorer set to 0, one mask a sentence; the paper has none",
@@ -212,11 +218,16 @@ class TrainingConfig:
         check(self.clip > 0, "clip must be above 0")
         check(self.batch_words >= 1, "batch_words must be at least 1")
         check(self.epochs >= 1, "epochs must be at least 1")
+        check(self.least_batches >= 0, "least_batches must be 0 or more")
+        check(self.average >= 1, "average must be at least 1")
+        linear = self.schedule == "linear"
+        check(linear or self.average == 1, "average needs schedule=linear")
+        check(linear or self.least_batches == 0, "least_batches needs schedule=linear")
         check(self.deviation >= 0, "deviation must be 0 or more")
 
-    def remaining(self, epoch: int, done: float) -> float:
-        """What a linear schedule leaves of the rate when this share of an epoch is done."""
-        return 1 - (epoch - 1 + done) / self.epochs if self.schedule == "linear" else 1.0
+    def all_epochs(self, words: int) -> int:
+        """The number of epochs, at most, over a treebank of so many words."""
+        return max(self.epochs, -(-self.least_batches * self.batch_words // words))
 
 
 @dataclass(frozen=True)
@@ -237,7 +248,27 @@ class Config:
         return cls(**{part.name: _part_from_json(part, data[part.name]) for part in fields(cls)})
 
 
-PRESETS = {"paper": Config()}
+# What each of these is worth is in experiments/steps.
+BEST = Config(
+    ModelConfig(affixes=4, layers=2, query_input="memory", pair_hidden=128),
+    TrainingConfig(
+        beta2=0.9,
+        batch_words=200,
+        schedule="linear",
+        epochs=20,
+        least_batches=8000,
+        average=3,
+        dropout=0.33,
+        word_dropout=0.2,
+        smoothing=0.05,
+    ),
+)
+
+PRESETS = {
+    "paper": Config(),
+    "best": BEST,
+    "fast": replace(BEST, model=replace(BEST.model, hidden=96, layers=1, pair_hidden=64)),
+}
 
 
 def preset(name: str) -> Config:

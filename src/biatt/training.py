@@ -12,7 +12,8 @@ import json
 import math
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -157,6 +158,7 @@ class Run:
     out: Path
     state: State
     best: dict[str, torch.Tensor]
+    recent: list[dict[str, torch.Tensor]]  # the weights of the last epochs, where they are averaged
 
     def __init__(
         self,
@@ -174,6 +176,7 @@ class Run:
         self.threads = threads
         self.data = [vocabulary.encode(sentence) for sentence in train_sentences]
         self.lengths = [item.words for item in self.data]
+        self.epochs = config.training.all_epochs(sum(self.lengths))
         self.dev_sentences = dev_sentences
         self.dev = [vocabulary.encode(sentence) for sentence in dev_sentences]
         self.network = BiAtt(
@@ -204,13 +207,13 @@ class Run:
         self.out = out
         self.restart()
         self.state = State(fingerprint, self.config.training.rate)
-        self.best = self._tensors()
+        self.best, self.recent = self._tensors(), []
         checkpoint = out / CHECKPOINT
         if checkpoint.exists() or (out / "model.safetensors").exists():
             if not resume:
                 raise ConfigError(f"{out} already holds a model or a run: resume it, or name another folder.")
             if checkpoint.exists():
-                self.state, now, self.best = load_checkpoint(checkpoint, fingerprint)
+                self.state, now, self.best, *self.recent = load_checkpoint(checkpoint, fingerprint)
                 self._restore(now)
                 self.listener.message(f"Going on after epoch {self.state.epoch}.")
             else:
@@ -259,15 +262,17 @@ class Run:
             rate, epoch = state.rate, state.epoch + 1
             loss = self.train_epoch(epoch, rate, title=f"epoch {epoch}")
             trained = time.perf_counter()
-            found = self.evaluate()
             if self.config.training.schedule == "linear":
-                self._keep_if_best(epoch, found["dev_las"])
-                state.epoch, state.finished = epoch, epoch >= self.config.training.epochs
+                with self._averaged():
+                    found = self.evaluate()
+                    self._keep_if_best(epoch, found["dev_las"])
+                state.epoch, state.finished = epoch, epoch >= self.epochs
             else:
+                found = self.evaluate()
                 self._schedule(epoch, found["dev_log_likelihood"])
             record = {
                 "epoch": epoch,
-                "rate": rate * self.config.training.remaining(epoch, 0),
+                "rate": rate * self._remaining(epoch, 0.0),
                 "train_loss": loss,
                 **found,
                 "best": state.best_epoch == epoch,
@@ -305,7 +310,7 @@ class Run:
             value = float(loss.detach())
             self._check_finite("loss", value)
             loss.backward()
-            self.adam.step(rate * config.remaining(epoch, done / everything))
+            self.adam.step(rate * self._remaining(epoch, done / everything))
             done += words
             total += value * words
             self.listener.batch(words, value)
@@ -346,7 +351,30 @@ class Run:
                 self._restore(self.best)
         if state.drops:
             state.rate /= 2
-        state.finished = state.drops == 2 or epoch >= self.config.training.epochs
+        state.finished = state.drops == 2 or epoch >= self.epochs
+
+    def _remaining(self, epoch: int, done: float) -> float:
+        """What the linear schedule leaves of the rate when this share of an epoch is done."""
+        linear = self.config.training.schedule == "linear"
+        return 1 - (epoch - 1 + done) / self.epochs if linear else 1.0
+
+    @contextmanager
+    def _averaged(self) -> Iterator[None]:
+        """With the mean of the last epochs' weights in the network; this epoch's come back after it."""
+        now = {name: value.detach().cpu().clone() for name, value in self.network.state_dict().items()}
+        self.recent = [*self.recent, now][-self.config.training.average :]
+        self._set_weights(
+            {name: torch.stack([past[name] for past in self.recent]).mean(0) for name in now}
+            if len(self.recent) > 1
+            else now
+        )
+        yield
+        self._set_weights(now)
+
+    @torch.no_grad()
+    def _set_weights(self, weights: Mapping[str, torch.Tensor]) -> None:
+        for name, target in self.network.state_dict().items():
+            target.copy_(weights[name])
 
     def _keep_if_best(self, epoch: int, score: float) -> bool:
         if score <= self.state.best_score:
@@ -368,7 +396,7 @@ class Run:
                 target.copy_(tensors[f"{prefix}.{name}"])
 
     def _save_checkpoint(self) -> None:
-        save_checkpoint(self.out / CHECKPOINT, self.state, now=self._tensors(), best=self.best)
+        save_checkpoint(self.out / CHECKPOINT, self.state, [self._tensors(), self.best, *self.recent])
 
     def _save_model(self) -> None:
         """The best weights so far as a model folder, with its card and the run's records."""
