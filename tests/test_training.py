@@ -313,7 +313,7 @@ def test_model_has_the_mean_of_the_last_epochs_weights_and_training_goes_on_with
         return 0.0
 
     def evaluate() -> dict[str, float]:
-        seen.append(float(run.network.P[0, 0]))
+        seen.append(run.network.P[0, 0].item())
         return {"dev_log_likelihood": 0.0, "dev_uas": 1.0, "dev_las": len(seen) / 10}
 
     run.train_epoch, run.evaluate = train_epoch, evaluate  # type: ignore[method-assign]
