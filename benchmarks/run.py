@@ -69,6 +69,7 @@ def measure(work: Workload) -> dict[str, Any]:
         sections.start_up,
         sections.memory,
         sections.scaling,
+        sections.presets,
         sections.threads,
     ):
         _say(section.__name__)

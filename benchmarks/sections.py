@@ -17,10 +17,11 @@ import limits
 import numpy as np
 import torch
 from timing import interleaved, ratio, throughput
-from workload import Workload
+from workload import Workload, untrained
 
 from biatt import decode
 from biatt.batches import Batch, by_length, collate, shuffled
+from biatt.config import PRESETS
 from biatt.conll import Sentence, read, write
 from biatt.fused import in_threads
 from biatt.model import BiAtt, log_likelihood
@@ -125,7 +126,7 @@ def training(work: Workload) -> Results:
     batches = _training_batches(work, work.sizes.training_words, batch_words=batch_words)
     words = sum(int(batch.words.sum()) for batch in batches)
     rounds = interleaved(
-        {"fused": _steps(work, batches, fused=True), "torch": _steps(work, batches, fused=False)},
+        {"fused": _steps(work.fused, batches, fused=True), "torch": _steps(work.fused, batches, fused=False)},
         repeats=work.repeats,
     )
     return {
@@ -146,7 +147,7 @@ def budgets(work: Workload) -> Results:
     for words in work.sizes.training_budgets:
         batches = _training_batches(work, work.sizes.training_words, batch_words=words)
         trained[words] = sum(int(batch.words.sum()) for batch in batches)
-        paths[f"training_{words}"] = _steps(work, batches, fused=True)
+        paths[f"training_{words}"] = _steps(work.fused, batches, fused=True)
     rounds = interleaved(paths, repeats=work.repeats)
     seconds = {name: median(found.seconds) for name, found in rounds.items()}
     return {
@@ -177,8 +178,8 @@ def sentence_lengths(work: Workload) -> Results:
         rounds = interleaved(
             {
                 **_parsing_paths(work, sentences),
-                "training_fused": _steps(work, batches, fused=True),
-                "training_torch": _steps(work, batches, fused=False),
+                "training_fused": _steps(work.fused, batches, fused=True),
+                "training_torch": _steps(work.fused, batches, fused=False),
             },
             repeats=work.repeats,
         )
@@ -260,13 +261,41 @@ def scaling(work: Workload) -> Results:
     return results
 
 
+def presets(work: Workload) -> Results:
+    """From file to file with a network of each preset, of random weights; and the cost over `paper`."""
+    out = work.folder / "preset.conllu"
+
+    def file_to_file(parser: Parser) -> Callable[[], object]:
+        return lambda: write(parser.parse(read(work.dev)), out)
+
+    parsers = {name: untrained(config, work.train, seed=work.seed) for name, config in PRESETS.items()}
+    rounds = interleaved(
+        {name: file_to_file(parser) for name, parser in parsers.items()}, repeats=work.repeats
+    )
+    return {
+        name: {
+            **throughput(rounds[name], work.words),
+            "cost_over_paper": ratio(rounds[name], rounds["paper"]),
+            "parameters": sum(weight.size for weight in parser.weights.values()),
+        }
+        for name, parser in parsers.items()
+    }
+
+
 def threads(work: Workload) -> Results:
-    """Two threads over one, for a large file and for a slice of an epoch."""
+    """Two threads over one, for a large file and for a slice of an epoch, also with the preset `best`."""
     large, out = work.folder / "large.conllu", work.folder / "large-parsed.conllu"
     large.write_bytes(work.dev.read_bytes() * work.sizes.copies)
-    batches = _training_batches(
-        work, work.sizes.training_words, batch_words=work.fused.config.training.batch_words
-    )
+    best = untrained(PRESETS["best"], work.train, seed=work.seed)
+    trained = {
+        name: (
+            parser,
+            _training_batches(
+                work, work.sizes.training_words, batch_words=parser.config.training.batch_words, parser=parser
+            ),
+        )
+        for name, parser in (("training", work.fused), ("training_best", best))
+    }
 
     def parse(count: int) -> Callable[[], object]:
         return lambda: write(work.fused.parse(read(large), threads=count), out)
@@ -274,11 +303,12 @@ def threads(work: Workload) -> Results:
     paths: dict[str, Callable[[], object]] = {}
     for count in (1, 2):
         paths[f"parsing_{count}"] = parse(count)
-        paths[f"training_{count}"] = _steps(work, batches, fused=True, threads=count)
+        for name, (parser, batches) in trained.items():
+            paths[f"{name}_{count}"] = _steps(parser, batches, fused=True, threads=count)
     rounds = interleaved(paths, repeats=work.repeats)
     words = {
         "parsing": work.words * work.sizes.copies,
-        "training": sum(int(batch.words.sum()) for batch in batches),
+        **{name: sum(int(batch.words.sum()) for batch in batches) for name, (_, batches) in trained.items()},
     }
     return {
         task: {
@@ -298,9 +328,12 @@ def _parsing_paths(work: Workload, sentences: Sequence[Sentence]) -> dict[str, C
     }
 
 
-def _training_batches(work: Workload, words: int, *, batch_words: int) -> list[Batch]:
+def _training_batches(
+    work: Workload, words: int, *, batch_words: int, parser: Parser | None = None
+) -> list[Batch]:
     """Random batches of the training data, as an epoch has them, of so many words."""
-    data = [work.fused.vocabulary.encode(sentence) for sentence in work.train if len(sentence)]
+    vocabulary = (parser or work.fused).vocabulary
+    data = [vocabulary.encode(sentence) for sentence in work.train if len(sentence)]
     picks = shuffled(
         [item.words for item in data],
         batch_words=batch_words,
@@ -315,14 +348,14 @@ def _training_batches(work: Workload, words: int, *, batch_words: int) -> list[B
 
 
 def _steps(
-    work: Workload, batches: Sequence[Batch], *, fused: bool, threads: int = 1
+    parser: Parser, batches: Sequence[Batch], *, fused: bool, threads: int = 1
 ) -> Callable[[], object]:
-    """A function that trains a network of its own on the batches."""
-    config, vocabulary = work.fused.config, work.fused.vocabulary
+    """A function that trains a network of its own, with the parser's weights, on the batches."""
+    config, vocabulary = parser.config, parser.vocabulary
     network = BiAtt(
         config.model, rows=vocabulary.size, relations=len(vocabulary.relations), fused=fused
     ).train()
-    network.load_state_dict({name: torch.tensor(value) for name, value in work.fused.weights.items()})
+    network.load_state_dict({name: torch.tensor(value) for name, value in parser.weights.items()})
     adam = Adam(dict(network.named_parameters()), config.training, threads=threads)
 
     def run() -> None:

@@ -89,7 +89,10 @@ def prepare(
 
 def untrained(config: Config, sentences: list[Sentence], *, seed: int) -> Parser:
     """A parser of random weights, of the size that training on these sentences would give."""
-    vocabulary = Vocabulary.build(sentences, columns=config.model.columns, min_count=config.model.min_count)
+    model = config.model
+    vocabulary = Vocabulary.build(
+        sentences, columns=model.columns, min_count=model.min_count, affixes=model.affixes
+    )
     network = BiAtt(config.model, rows=vocabulary.size, relations=len(vocabulary.relations))
     network.initialise(
         deviation=config.training.deviation,

@@ -40,7 +40,8 @@ KEYS: dict[str, set[str]] = {
     "start_up": {"biatt_parse_seconds", "import_torch_seconds", "python_seconds"},
     "memory": {"dev_file_mib", "long_sentence_words", "long_sentence_mib", "import_torch_mib"},
     "scaling": {"lengths", "fused", "torch"},
-    "threads": {"parsing", "training"},
+    "presets": {"paper", "best", "fast"},
+    "threads": {"parsing", "training", "training_best"},
 }
 
 
@@ -149,3 +150,37 @@ def test_operations_are_those_of_the_equations(
     with pytest.MonkeyPatch.context() as monkeypatch:
         found = load("limits", monkeypatch).operations(config, relations, lengths)
     assert found.total == pytest.approx(operations_one_by_one(config, relations, lengths))
+
+
+# Speed against accuracy
+
+
+def test_frontier_has_what_has_both_a_speed_and_an_accuracy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frontier = load("frontier", monkeypatch)
+
+    def put(name: str, data: Any) -> Path:
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(json.dumps(data))
+        return path
+
+    speed = {"words_per_second": 1000.0}
+    results = put(
+        "results.json",
+        {"presets": {"best": speed, "fast": speed}, "peers": {"supar_mst": speed, "udpipe_beam_5": {}}},
+    )
+    rivals = put("rivals.json", {"supar english-ewt": {"las": 0.8}, "ufal.udpipe english-ewt": {"las": 0.7}})
+    for seed, las in ((1, 0.9), (2, 0.91)):
+        run = {
+            "preset": "best",
+            "data": {"english-ewt/test": ""},
+            "test": {"mst": {"style": "ud", "las": las}},
+        }
+        put(f"e/english-seed{seed}.json", run)
+    put("e/english-dev-seed1.json", {**run, "preset": "fast", "test": {}})
+    points = frontier.found(results, tmp_path, rivals)
+    assert [(point.name, point.ours) for point in points] == [("best", True), ("supar_mst", False)]
+    assert [point.las for point in points] == pytest.approx([90.5, 80])
+    assert frontier.draw(points).axes
