@@ -1,7 +1,7 @@
 """Draw speed against accuracy on English EWT, ours and the rivals', from measured results: frontier.png.
 
 Speeds come from results.json (`presets` and `peers`, one thread), our accuracy from the results of recipes
-(files of experiments/ with a `ud` score), that of the rivals from rivals.json. What has only one of the two is
+(files of experiments/ with a `ud` score), that of the rivals from rivals.json. What lacks one of the two is
 left out.
 """
 

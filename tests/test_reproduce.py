@@ -151,3 +151,53 @@ def test_recipes_of_the_experiments_can_be_read() -> None:
     assert recipes
     for path in recipes:
         assert read_recipe(path)
+
+
+COMPARED = """
+[[run]]
+name = "base"
+train = ["toy/train.conllu"]
+test = "toy/test.conllu"
+settings = ["hidden=4", "epochs=1"]
+seeds = [1]
+
+[[run]]
+name = "more"
+train = ["toy/train.conllu"]
+test = "toy/test.conllu"
+settings = ["hidden=8", "embedding=4", "epochs=2", "schedule=linear"]
+embeddings = "vectors.txt"
+seeds = [1]
+beside = "41.0 / 42.0"
+against = "base"
+"""
+
+
+def test_run_is_compared_with_an_earlier_one_and_stands_beside_a_figure(recipe: Path) -> None:
+    recipe.write_text(COMPARED)
+    (recipe.parent / "vectors.txt").write_text("1 4\nthe 1 2 3 4\n")
+    models = recipe.parent / "models"
+    done = reproduce(recipe, treebanks=recipe.parent, models=models, listener=Names())
+    base, more = (json.loads(path.read_text()) for path in done)
+    assert "against" not in base
+    gain = more["against"]["LAS"]["difference"]
+    assert gain == pytest.approx(more["test"]["mst"]["las"] - base["test"]["mst"]["las"])
+    assert more["command"].endswith("--embeddings vectors.txt")
+    table = (recipe.with_suffix("") / "RESULTS.md").read_text().splitlines()
+    header, row = (line.split(" | ") for line in (table[5], table[-1]))
+    assert header[-3:] == ["gain in UAS, p", "gain in LAS, p", "beside it |"]
+    assert row[-2].startswith(f"{100 * gain:+.2f} (")
+    assert row[-1] == "41.0 / 42.0 |"
+
+
+def test_run_can_only_be_compared_with_an_earlier_one(recipe: Path) -> None:
+    recipe.write_text(COMPARED.replace('against = "base"', 'against = "more"'))
+    with pytest.raises(ConfigError, match="'more' is compared with 'more', which is no earlier run"):
+        read_recipe(recipe)
+
+
+def test_results_are_drawn(recipe: Path) -> None:
+    pytest.importorskip("matplotlib", reason="plots need the extra `bench`")
+    reproduce(recipe, treebanks=recipe.parent, models=recipe.parent / "models", listener=Names())
+    for name in ("curves.png", "arcs.png", "relations.png"):
+        assert (recipe.with_suffix("") / name).read_bytes().startswith(b"\x89PNG")

@@ -14,6 +14,7 @@ A recipe is a TOML file with one table for each run:
     punctuation = "ignore"                         # optional
     embeddings = "vectors.txt"                     # optional: word vectors, a file beside the recipe
     beside = "paper 91.56 / 85.53"                 # optional: a figure to stand beside ours
+    against = "danish-paper"                       # optional: an earlier run to compare with, seed by seed
 
 Each run and seed gives one JSON file in a folder named after the recipe; what has one is not run again. A
 table of all results, `RESULTS.md`, is written anew after each, and so are plots of them (`plots.py`).
@@ -33,6 +34,7 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import Any, get_args
 
+from biatt.comparison import compare
 from biatt.config import preset, with_settings
 from biatt.conll import read
 from biatt.decode import Decoder
@@ -40,6 +42,7 @@ from biatt.errors import ConfigError
 from biatt.evaluation import Punctuation, Style
 from biatt.files import replacing
 from biatt.metrics import evaluate
+from biatt.parser import load
 from biatt.plots import draw
 from biatt.training import Listener, train
 
@@ -64,6 +67,7 @@ class Run:
     punctuation: Punctuation | None = None
     embeddings: str | None = None
     beside: str = ""
+    against: str | None = None
 
 
 def reproduce(
@@ -92,11 +96,15 @@ def reproduce(
         for seed in run.seeds:
             path = results / f"{run.name}-seed{seed}.json"
             if not path.exists():
-                folder = Path(models) / recipe.stem / f"{run.name}-seed{seed}"
+                home = Path(models) / recipe.stem
+                folder = home / f"{run.name}-seed{seed}"
                 vectors = recipe.parent / run.embeddings if run.embeddings else None
                 found = measure(
                     run, seed, treebanks, folder, vectors, threads=threads, listener=listener(path.stem)
                 )
+                if run.against:
+                    other = home / f"{run.against}-seed{seed}"
+                    found["against"] = compared(run, treebanks, other, folder)
                 with replacing(path) as file:
                     file.write(json.dumps(found, ensure_ascii=False, indent=1).encode() + b"\n")
             done.append(path)
@@ -129,7 +137,13 @@ def read_recipe(path: Path) -> list[Run]:
             raise ConfigError(f"{path}: a run lacks '{sorted(missing)[0]}'.")
     if not tables:
         raise ConfigError(f"{path}: there is no [[run]] in it.")
-    return [Run(**table) for table in tables]
+    runs = [Run(**table) for table in tables]
+    for number, run in enumerate(runs):
+        if run.against and run.against not in [one.name for one in runs[:number]]:
+            raise ConfigError(
+                f"{path}: '{run.name}' is compared with '{run.against}', which is no earlier run."
+            )
+    return runs
 
 
 def measure(
@@ -194,6 +208,17 @@ def measure(
     }
 
 
+def compared(run: Run, treebanks: Path, other: Path, own: Path) -> dict[str, Any]:
+    """What `biatt compare` says of two models' trees for the test file: UAS and LAS, own minus other."""
+    if not run.test:
+        raise ConfigError(f"The run '{run.name}' has no test file to be compared on.")
+    gold = list(read(treebanks / run.test, trees=True))
+    a, b = (load(folder).parse(gold) for folder in (other, own))
+    found = compare(gold, a, b, style=run.style, punctuation=run.punctuation)
+    scores: dict[str, Any] = found.as_dict()["scores"]
+    return scores
+
+
 def summary(results: Path, runs: Sequence[Run]) -> str:
     """A Markdown table of the results that exist: mean and standard deviation over seeds, in percent."""
     tested = any(run.test for run in runs)
@@ -207,6 +232,8 @@ def summary(results: Path, runs: Sequence[Run]) -> str:
     columns = ["run", "seeds", "epochs", "dev UAS", "dev LAS"]
     if tested:
         columns += ["UAS mst", "LAS mst", "UAS argmax", "LAS argmax", "crossed", "uncrossed", "% crossed"]
+    if any(run.against for run in runs):
+        columns += ["gain in UAS, p", "gain in LAS, p"]
     if any(run.beside for run in runs):
         columns.append("beside it")
     lines += ["| " + " | ".join(columns) + " |", "|" + len(columns) * "---|"]
@@ -233,6 +260,8 @@ def summary(results: Path, runs: Sequence[Run]) -> str:
             ]
         elif tested:
             cells += 7 * [""]
+        if any(one.against for one in runs):
+            cells += [_gains(found, name) for name in ("UAS", "LAS")]
         if "beside it" in columns:
             cells.append(run.beside)
         lines.append("| " + " | ".join(cells) + " |")
@@ -243,6 +272,12 @@ def best_record(result: dict[str, Any]) -> dict[str, Any]:
     """The record of the epoch whose weights were kept."""
     record: dict[str, Any] = next(one for one in reversed(result["history"]) if one.get("best"))
     return record
+
+
+def _gains(found: Sequence[dict[str, Any]], score: str) -> str:
+    """The gains over the run compared with, each with the p of its bootstrap."""
+    pairs = [one["against"][score] for one in found if "against" in one]
+    return ", ".join(f"{100 * pair['difference']:+.2f} ({pair['bootstrap_p']:.4f})" for pair in pairs)
 
 
 def _spread(values: Sequence[float]) -> str:
