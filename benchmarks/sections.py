@@ -27,6 +27,7 @@ from biatt.fused import in_threads
 from biatt.model import BiAtt, log_likelihood
 from biatt.optimiser import Adam
 from biatt.parser import BATCH_WORDS, WINDOW_SENTENCES, Parser
+from biatt.threads import run
 
 Results = dict[str, Any]
 
@@ -305,6 +306,7 @@ def threads(work: Workload) -> Results:
         paths[f"parsing_{count}"] = parse(count)
         for name, (parser, batches) in trained.items():
             paths[f"{name}_{count}"] = _steps(parser, batches, fused=True, threads=count)
+        paths[f"products_{count}"] = _independent_products(work, count)
     rounds = interleaved(paths, repeats=work.repeats)
     words = {
         "parsing": work.words * work.sizes.copies,
@@ -318,7 +320,14 @@ def threads(work: Workload) -> Results:
             "two_over_one": ratio(rounds[f"{task}_1"], rounds[f"{task}_2"]),
         }
         for task in words
-    }
+    } | {"products": {"two_over_one": ratio(rounds["products_1"], rounds["products_2"])}}
+
+
+def _independent_products(work: Workload, threads: int) -> Callable[[], object]:
+    """Two heaps of matrix products that share nothing, in so many threads: what a second core can give."""
+    config, relations = work.fused.config.model, len(work.fused.vocabulary.relations)
+    heaps = [limits.products(config, relations, batch_words=BATCH_WORDS, sentences=1)[0][1] for _ in range(2)]
+    return lambda: run(lambda product: product.run(), heaps, threads)
 
 
 def _parsing_paths(work: Workload, sentences: Sequence[Sentence]) -> dict[str, Callable[[], object]]:

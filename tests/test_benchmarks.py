@@ -41,7 +41,7 @@ KEYS: dict[str, set[str]] = {
     "memory": {"dev_file_mib", "long_sentence_words", "long_sentence_mib", "import_torch_mib"},
     "scaling": {"lengths", "fused", "torch"},
     "presets": {"paper", "best", "fast"},
-    "threads": {"parsing", "training", "training_best"},
+    "threads": {"parsing", "training", "training_best", "products"},
 }
 
 
