@@ -384,3 +384,38 @@ def test_training_without_torch_says_what_to_install(data: Path, tmp_path: Path)
     done = subprocess.run(command, capture_output=True, env=ENVIRONMENT, text=True)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "biatt: training needs torch: pip install 'biatt[train]'.\n"
+
+
+# Confidence
+
+
+def test_confidence_is_written_to_misc_and_the_tree_stays_the_same(data: Path, tmp_path: Path) -> None:
+    plain, sure = tmp_path / "plain.conllu", tmp_path / "sure.conllu"
+    invoke("parse", data / "blank.conllu", "--model", data / "model", "-o", plain)
+    invoke("parse", data / "blank.conllu", "--model", data / "model", "-o", sure, "--confidence")
+    for one, other in zip(biatt.read(plain), biatt.read(sure), strict=True):
+        assert (one.heads, one.deprels) == (other.heads, other.deprels)
+        assert any(comment.startswith("# tree_logprob = ") for comment in other.comments)
+        assert all("HeadProb=" in token.misc for token in other)
+
+
+def test_k_best_trees_of_each_sentence_are_written_one_after_the_other(data: Path) -> None:
+    found = invoke("parse", data / "blank.conllu", "--model", data / "model", "--k-best", 3)
+    ranks = re.findall("# k_best = ([0-9]+)", found)
+    assert ranks == ["1", "2", "3"] * 20
+    done = biatt_process(
+        "parse", data / "blank.conllu", "--model", data / "model", "--k-best", 3, "--decode", "argmax"
+    )
+    assert done.returncode == 2
+    assert b"--k-best finds spanning trees: it has no --decode argmax." in done.stderr
+
+
+def test_json_has_a_line_for_each_sentence(data: Path) -> None:
+    lines = invoke("parse", data / "blank.conllu", "--model", data / "model", "--format", "json").splitlines()
+    sentences = [json.loads(line) for line in lines]
+    assert len(sentences) == 20
+    for sentence in sentences:
+        assert sentence["log_probability"] <= 0
+        for token in sentence["tokens"]:
+            assert 0 <= token["confidence"] <= 1
+            assert token["head"] in range(len(sentence["tokens"]) + 1)

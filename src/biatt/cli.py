@@ -6,6 +6,7 @@ import json
 import os
 import shlex
 import sys
+from collections.abc import Iterator
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
@@ -15,7 +16,7 @@ from typer.core import TyperGroup
 
 import biatt
 from biatt import config as settings
-from biatt.errors import BiattError
+from biatt.errors import BiattError, ConfigError
 
 
 class Verbs(TyperGroup):
@@ -83,6 +84,7 @@ class OutputFormat(str, Enum):
     conll = "conll"
     tree = "tree"
     svg = "svg"
+    json = "json"
 
 
 class StyleChoice(str, Enum):
@@ -205,8 +207,20 @@ def parse(
         typer.Option("--input", help="tokens: a sentence a line; default: CoNLL, told by its content."),
     ] = None,
     format: Annotated[
-        OutputFormat, typer.Option(help="conll as read, drawn trees, or SVG pictures.")
+        OutputFormat,
+        typer.Option(help="conll as read, drawn trees, SVG pictures, or a line of JSON for each sentence."),
     ] = OutputFormat.conll,
+    confidence: Annotated[
+        bool,
+        typer.Option(
+            "--confidence",
+            help="Write how sure the parser is: HeadProb, ArcProb, Agree and RelProb to MISC, and the tree's "
+            "log-probability to a comment.",
+        ),
+    ] = False,
+    k_best: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Write the N most probable trees of each sentence.")
+    ] = 1,
     also: Annotated[
         bool,
         typer.Option(
@@ -221,20 +235,45 @@ def parse(
         sentences = biatt.read_tokens(file)
     else:
         sentences = biatt.read(file, format=input_format.value if input_format else None)
+    if k_best > 1 and decode is not Decoding.mst:
+        raise ConfigError(f"--k-best finds spanning trees: it has no --decode {decode.value}.")
     parser = biatt.load(model, device=device)
-    parsed = parser.parse(
-        sentences, decoder=decode.value, roots=roots.value if roots else None, threads=threads, also=also
-    )
+    parsed: Iterator[biatt.Sentence]
+    if k_best > 1:
+        parsed = (
+            tree.with_comment(f"# k_best = {rank}")
+            for sentence in sentences
+            for rank, tree in enumerate(
+                parser.k_best(sentence, k_best, roots=roots.value if roots else None), 1
+            )
+        )
+    else:
+        parsed = parser.parse(
+            sentences,
+            decoder=decode.value,
+            roots=roots.value if roots else None,
+            threads=threads,
+            also=also,
+            confidence=confidence or format is OutputFormat.json,
+        )
     if format is OutputFormat.conll:
+        if confidence or k_best > 1:
+            from biatt.confidence import annotated
+
+            parsed = (annotated(sentence) if len(sentence) else sentence for sentence in parsed)
         biatt.write(parsed, output)
         return
     from biatt import render
     from biatt.files import writing
 
-    draw = render.tree if format is OutputFormat.tree else render.svg
+    draw, end = {
+        OutputFormat.tree: (render.tree, "\n\n"),
+        OutputFormat.svg: (render.svg, "\n\n"),
+        OutputFormat.json: (render.as_json, "\n"),
+    }[format]
     with writing(output) as target:
         for sentence in parsed:
-            target.write(f"{draw(sentence)}\n\n".encode())
+            target.write(f"{draw(sentence)}{end}".encode())
 
 
 @app.command()

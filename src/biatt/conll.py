@@ -14,10 +14,14 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from operator import eq
 from pathlib import Path
-from typing import BinaryIO, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, BinaryIO, Literal, NamedTuple, get_args
 
 from biatt.errors import FormatError
 from biatt.files import BUFFER_BYTES, name_of, reading, writing
+
+if TYPE_CHECKING:  # a sentence only carries them
+    from biatt.confidence import Confidence
+    from biatt.decode import Attention, Scores
 
 Format = Literal["conllu", "conllx"]
 
@@ -59,6 +63,7 @@ class Token(NamedTuple):
     deprel: str
     deps: str
     misc: str
+    confidence: float | None = None  # that head and relation are both right; None where no parser said so
 
 
 class Sentence:
@@ -67,7 +72,10 @@ class Sentence:
     A block of comments without words, which some files end in, is a sentence of length 0.
     """
 
-    __slots__ = ("_lead", "_returns", "_tail", "format", "line", "rows", "source", "verbatim")
+    __slots__ = (
+        *("_lead", "_returns", "_tail", "format", "line", "rows", "source", "verbatim"),
+        *("confidence", "scores"),
+    )
 
     def __init__(
         self,
@@ -85,6 +93,8 @@ class Sentence:
         self._lead = ""  # byte order mark and blank lines before the first sentence of a file
         self._tail = "\n\n"  # from the end of the last line to the next sentence or the end of the file
         self._returns: frozenset[int] = frozenset()  # which lines end in "\r\n"
+        self.confidence: Confidence | None = None  # how sure the parser was of the tree, where it was asked
+        self.scores: Scores | None = None  # and what its networks said
 
     @classmethod
     def from_words(
@@ -128,6 +138,18 @@ class Sentence:
         copy._lead, copy._tail, copy._returns = self._lead, self._tail, self._returns
         return copy
 
+    def with_comment(self, line: str) -> Sentence:
+        """A copy with one more comment, after those before the first word."""
+        copy = Sentence([row[:] for row in self.rows], self.verbatim[:], self.format, self.source, self.line)
+        copy._lead, copy._tail = self._lead, self._tail
+        copy.confidence, copy.scores = self.confidence, self.scores
+        place = sum(k == 0 and text.startswith("#") for k, text in self.verbatim)
+        copy.verbatim.insert(place, (0, line))
+        copy._returns = frozenset(i + (i >= place) for i in self._returns)
+        if self._returns:
+            copy._returns |= {place}
+        return copy
+
     def to_text(self) -> str:
         """The sentence as it stands in a file, with the blank line after it."""
         lines = ["\t".join(row) for row in self.rows]
@@ -167,6 +189,25 @@ class Sentence:
         return [row[DEPREL] for row in self.rows]
 
     @property
+    def attention(self) -> Attention | None:
+        """Where each word looked for its head, where the parser was asked for its confidence."""
+        return None if self.scores is None else self.scores.attention
+
+    def tree(self) -> str:
+        """A drawing of the tree for a terminal."""
+        from biatt import render
+
+        return render.tree(self)
+
+    def svg(self) -> str:
+        """A picture of the tree; a notebook shows it by itself."""
+        from biatt import render
+
+        return render.svg(self)
+
+    _repr_svg_ = svg
+
+    @property
     def comments(self) -> list[str]:
         return [line for _, line in self.verbatim if line.startswith("#")]
 
@@ -187,10 +228,11 @@ class Sentence:
         return len(self.rows)
 
     def __iter__(self) -> Iterator[Token]:
-        for row, number in zip(self.rows, self.heads, strict=True):
+        sure = [None] * len(self) if self.confidence is None else self.confidence.words.tolist()
+        for row, number, confidence in zip(self.rows, self.heads, sure, strict=True):
             id, form, lemma, upos, xpos, feats, _, deprel, deps, misc = row
             head = None if number == _NO_HEAD else number
-            yield Token(int(id), form, lemma, upos, xpos, feats, head, deprel, deps, misc)
+            yield Token(int(id), form, lemma, upos, xpos, feats, head, deprel, deps, misc, confidence)
 
     def __eq__(self, other: object) -> bool:
         """Equal in every word, comment and other line; where it was read from does not count."""

@@ -42,6 +42,14 @@ class Pair(NamedTuple):
     out: Floats  # (k, R)
 
 
+class Attention(NamedTuple):
+    """Probabilities of heads, each (n, n + 1): row t − 1 is the dependent t, column j the head j."""
+
+    left_to_right: Floats
+    right_to_left: Floats
+    agreement: Floats  # the product of both, normalised
+
+
 class Scores(NamedTuple):
     """What a network says of one sentence of n words; head position 0 is ROOT."""
 
@@ -64,6 +72,11 @@ class Scores(NamedTuple):
         scores = scores - scores.max(-1, keepdims=True)
         result: Floats = scores - np.log(np.exp(scores).sum(-1, keepdims=True))
         return result
+
+    @property
+    def attention(self) -> Attention:
+        left, right, both = np.exp(self.left), np.exp(self.right), np.exp(self.agreement)
+        return Attention(left, right, both / both.sum(-1, keepdims=True))
 
     @property
     def agreement(self) -> Floats:

@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save
 
-from biatt import decode
+from biatt import decode, trees
 from biatt.batches import Batch, by_length, collate
+from biatt.confidence import Temperature, confidence, head_distribution
 from biatt.config import Config
 from biatt.conll import Sentence
-from biatt.decode import Decoder, Roots, Scores
+from biatt.decode import Decoder, Heads, Roots, Scores
 from biatt.errors import BiattError, ConfigError, ModelError
 from biatt.files import replacing
 from biatt.inference import FusedNetwork
@@ -46,10 +47,12 @@ class Parser:
         vocabulary: Vocabulary,
         weights: Mapping[str, NDArray[Any]],
         *,
+        temperature: Temperature = Temperature(),  # noqa: B008 (it cannot change)
         device: str = "cpu",
         fused: bool | None = None,
     ) -> None:
         self.config, self.vocabulary, self.weights = config, vocabulary, dict(weights)
+        self.temperature = temperature
         size = {"rows": vocabulary.size, "relations": len(vocabulary.relations)}
         self.network: Network
         if device == "cpu" and fused is not False:
@@ -75,6 +78,7 @@ class Parser:
             )
         try:
             config = Config.from_json(description)
+            temperature = Temperature(**description.get("temperature", {}))
         except (KeyError, TypeError, AttributeError, ConfigError) as error:
             raise ModelError(
                 f"{folder / 'config.json'} holds settings that this biatt does not know."
@@ -93,7 +97,8 @@ class Parser:
         ) as error:  # the last two: no such numbers
             raise ModelError(f"{path} is damaged or cut short ({error}).") from error
         try:
-            return cls(config, Vocabulary.from_json(symbols), weights, device=device, fused=fused)
+            vocabulary = Vocabulary.from_json(symbols)
+            return cls(config, vocabulary, weights, temperature=temperature, device=device, fused=fused)
         except ModelError as error:
             raise ModelError(f"{folder}: {error}") from error
 
@@ -101,7 +106,12 @@ class Parser:
         """Write the model folder; the weights come last, so that a folder with weights is whole."""
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
-        description = {"format": "biatt", "version": FORMAT_VERSION, **self.config.to_json()}
+        description = {
+            "format": "biatt",
+            "version": FORMAT_VERSION,
+            **self.config.to_json(),
+            "temperature": self.temperature._asdict(),
+        }
         for name, data in (("config.json", description), ("vocabulary.json", self.vocabulary.to_json())):
             with replacing(folder / name) as file:
                 file.write(json.dumps(data, ensure_ascii=False, indent=1).encode() + b"\n")
@@ -127,23 +137,42 @@ class Parser:
         roots: Roots | None = None,
         threads: int = 1,
         also: bool = False,
+        confidence: bool = False,
     ) -> Iterator[Sentence]:
         """Copies of the sentences with HEAD and DEPREL set, in order, streamed.
 
         `roots` None means one root for CoNLL-U sentences and any number for CoNLL-X ones. With `also`, DEPS
-        or PHEAD and PDEPREL hold the tree as well.
+        or PHEAD and PDEPREL hold the tree as well. With `confidence`, the sentences carry their confidence
+        and the scores that it comes from.
         """
 
         def parsed(window: list[Sentence]) -> list[Sentence]:
             found = iter(self.scores([sentence for sentence in window if len(sentence)]))
             tree = partial(
-                with_best_tree, vocabulary=self.vocabulary, decoder=decoder, roots=roots, also=also
+                with_best_tree,
+                vocabulary=self.vocabulary,
+                decoder=decoder,
+                roots=roots,
+                also=also,
+                temperature=self.temperature if confidence else None,
             )
             return [tree(sentence, next(found)) if len(sentence) else sentence for sentence in window]
 
         with one_matrix_thread, fewer_collections:  # the threads are ours: each has a window to itself
             for window in in_order(parsed, windows(sentences), threads=threads):
                 yield from window
+
+    def k_best(self, sentence: Sentence, k: int, *, roots: Roots | None = None) -> list[Sentence]:
+        """The k most probable trees of a sentence, or all, best first, with their confidence."""
+        if not len(sentence):
+            return [sentence]
+        roots = roots or default_roots(sentence)
+        (scores,) = self.scores([sentence])
+        arcs = head_distribution(scores, self.temperature.arcs)
+        return [
+            _with_heads(sentence, scores, heads, self.vocabulary, roots=roots, temperature=self.temperature)
+            for heads, _ in trees.k_best(arcs, k, roots=roots)
+        ]
 
 
 def windows(sentences: Iterable[Sentence]) -> Iterator[list[Sentence]]:
@@ -170,12 +199,35 @@ def with_best_tree(
     decoder: Decoder = "mst",
     roots: Roots | None = None,
     also: bool = False,
+    temperature: Temperature | None = None,
 ) -> Sentence:
-    """The sentence with the tree that a decoder reads off the scores."""
-    default: Roots = "single" if sentence.format == "conllu" else "any"
-    heads = decode.heads(scores.agreement, decoder=decoder, roots=roots or default)
-    relations = [vocabulary.relations[i] for i in np.argmax(scores.relation_scores(heads), -1)]
-    return sentence.with_tree(heads.tolist(), relations, also=also)
+    """The sentence with the tree that a decoder reads off the scores; a temperature adds its confidence."""
+    roots = roots or default_roots(sentence)
+    heads = decode.heads(scores.agreement, decoder=decoder, roots=roots)
+    return _with_heads(sentence, scores, heads, vocabulary, roots=roots, also=also, temperature=temperature)
+
+
+def default_roots(sentence: Sentence) -> Roots:
+    return "single" if sentence.format == "conllu" else "any"
+
+
+def _with_heads(
+    sentence: Sentence,
+    scores: Scores,
+    heads: Heads,
+    vocabulary: Vocabulary,
+    *,
+    roots: Roots,
+    also: bool = False,
+    temperature: Temperature | None = None,
+) -> Sentence:
+    relations = np.argmax(scores.relation_scores(heads), -1)
+    names = [vocabulary.relations[i] for i in relations]
+    result = sentence.with_tree(heads.tolist(), names, also=also)
+    if temperature is not None:
+        result.scores = scores
+        result.confidence = confidence(scores, heads, relations, roots=roots, temperature=temperature)
+    return result
 
 
 def load(folder: str | Path, *, device: str = "cpu", fused: bool | None = None) -> Parser:

@@ -1,11 +1,12 @@
-"""Drawing dependency trees: box-drawing lines for a terminal, arcs over words as SVG."""
+"""Showing dependency trees: box-drawing lines for a terminal, arcs over words as SVG, JSON for programs."""
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 from html import escape
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from biatt.conll import DEPREL, FORM, HEAD, UPOS, Sentence
 from biatt.errors import FormatError
@@ -82,6 +83,27 @@ def tree(sentence: Sentence) -> str:
     annotation = [values for values in (sentence.upos, sentence.deprels) if set(values) != {"_"}]
     rows = zip(branches, *map(_padded, [sentence.forms, *annotation]), strict=True)
     return "\n".join(f"{branch} {'  '.join(values)}".rstrip() for branch, *values in rows)
+
+
+def as_json(sentence: Sentence) -> str:
+    """A line of JSON: the words with their columns and, where the parser said so, how sure it is of each."""
+    tokens = [
+        {name: value for name, value in token._asdict().items() if name != "confidence"} for token in sentence
+    ]
+    result: dict[str, Any] = {"sent_id": sentence.sent_id, "text": sentence.text, "tokens": tokens}
+    sure = sentence.confidence
+    if sure is not None:
+        result["log_probability"] = round(sure.log_probability, 4)
+        columns = {
+            "confidence": sure.words,
+            "head_probability": sure.heads,
+            "arc_probability": sure.arcs,
+            "agreement": sure.agreement,
+            "relation_probability": sure.relations,
+        }
+        for i, token in enumerate(tokens):
+            token |= {name: round(float(values[i]), 4) for name, values in columns.items()}
+    return json.dumps(result, ensure_ascii=False)
 
 
 def _dependents(sentence: Sentence) -> dict[int, list[int]]:

@@ -26,6 +26,7 @@ from biatt import metrics
 from biatt.batches import by_length, collate, shuffled, with_dropout
 from biatt.card import model_card
 from biatt.checkpoint import State, load_checkpoint, save_checkpoint, with_prefix
+from biatt.confidence import fitted
 from biatt.config import Config
 from biatt.conll import Sentence, read
 from biatt.errors import ConfigError, TrainingError
@@ -284,7 +285,7 @@ class Run:
             self._save_model()
             self.listener.epoch(record)
         if (self.out / CHECKPOINT).exists():  # also when killed between the last epoch and here
-            self._save_model()
+            self._save_model(calibrate=True)
             (self.out / CHECKPOINT).unlink()
 
     def train_epoch(self, epoch: int, rate: float, *, title: str) -> float:
@@ -398,7 +399,7 @@ class Run:
     def _save_checkpoint(self) -> None:
         save_checkpoint(self.out / CHECKPOINT, self.state, [self._tensors(), self.best, *self.recent])
 
-    def _save_model(self) -> None:
+    def _save_model(self, *, calibrate: bool = False) -> None:
         """The best weights so far as a model folder, with its card and the run's records."""
         weights = {name: value.numpy() for name, value in with_prefix("weights.", self.best).items()}
         records = [*self.state.search, *self.state.history]
@@ -407,7 +408,11 @@ class Run:
         best = self.state.history[self.state.best_epoch - 1]
         with replacing(self.out / CARD) as file:
             file.write(model_card(self.config, self.vocabulary, self.about, best).encode())
-        Parser(self.config, self.vocabulary, weights).save(self.out)
+        parser = Parser(self.config, self.vocabulary, weights)
+        if calibrate:
+            gold = [(item.heads, item.relations) for item in self.dev]
+            parser.temperature = fitted(parser.scores(self.dev_sentences), gold)
+        parser.save(self.out)
 
 
 def split_treebank(
