@@ -12,17 +12,14 @@ from hypothesis import strategies as st
 
 from biatt import decode, render
 from biatt.confidence import (
-    Bin,
     Confidence,
     Temperature,
     annotated,
-    calibration_error,
     confidence,
     fitted,
     head_distribution,
     hellinger,
     lowest,
-    reliability,
 )
 from biatt.conll import Sentence, read, write
 from biatt.decode import Scores
@@ -114,23 +111,6 @@ def test_unknown_gold_does_not_count_for_the_temperature() -> None:
         *(np.hstack([part, np.full((5, 1), -np.inf)]) for part in (more.left, more.right)), more.logits
     )
     assert fitted([wider], [([0, 1, 2, 3, -1], [0, 1, 2, 0, -1])]) == known
-
-
-@given(st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1, max_size=60), st.integers(1, 12))
-def test_calibration_error_equals_its_slow_twin(pairs: list[tuple[float, bool]], bins: int) -> None:
-    found = reliability(*zip(*pairs, strict=True), bins=bins)
-    expected = 0.0
-    for k in range(bins):
-        inside = [(p, right) for p, right in pairs if min(int(p * bins), bins - 1) == k]
-        if inside:
-            expected += abs(sum(right for _, right in inside) - sum(p for p, _ in inside))
-    assert calibration_error(found) == pytest.approx(expected / len(pairs))
-    assert sum(one.words for one in found) == len(pairs)
-
-
-def test_reliability_of_two_bins() -> None:
-    found = reliability([0.1, 0.3, 0.9, 1.0], [False, True, True, True], bins=2)
-    assert found == [Bin(2, pytest.approx(0.2), 0.5), Bin(2, pytest.approx(0.95), 1.0)]
 
 
 # Parsing

@@ -331,6 +331,26 @@ def compare(
 
 
 @app.command()
+def calibrate(
+    gold: Annotated[str, typer.Argument(help="File with the right trees.")],
+    model: Annotated[Path, typer.Option(help="Folder of the model.")],
+    plot: Annotated[Path | None, typer.Option(help="Where to draw a reliability diagram, as PNG.")] = None,
+    threads: Annotated[int, typer.Option(min=1, help=THREADS_HELP)] = 1,
+    as_json: Annotated[bool, typer.Option("--json", help="Everything as JSON.")] = False,
+) -> None:
+    """Say whether a model's confidence means what it says: how often it is right when it is so sure."""
+    from biatt import calibration
+
+    result = calibration.calibrate(biatt.load(model), biatt.read(gold, trees=True), threads=threads)
+    if plot:
+        calibration.draw(result, plot)
+    if as_json:
+        typer.echo(json.dumps(result.as_dict(), ensure_ascii=False, indent=1))
+    else:
+        _print_tables(result.tables())
+
+
+@app.command()
 def vectors(
     files: Annotated[
         list[str],

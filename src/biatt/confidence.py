@@ -20,8 +20,6 @@ from biatt.decode import Floats, Roots, Scores
 from biatt.errors import ConfigError
 
 TREE_COMMENT = "# tree_logprob = "
-BINS = 10  # of a reliability diagram
-
 COOLEST, HOTTEST = 0.1, 10.0  # temperatures to choose from
 GOLDEN = (np.sqrt(5) - 1) / 2
 
@@ -142,31 +140,6 @@ def lowest(function: Callable[[float], float], *, rounds: int = 30) -> float:
             right = low + GOLDEN * (high - low)
             at_right = function(np.exp(right))
     return round(float(np.exp((low + high) / 2)), 4)
-
-
-class Bin(NamedTuple):
-    """Words whose probability is in one bin."""
-
-    words: int
-    confidence: float  # their mean probability
-    accuracy: float
-
-
-def reliability(probabilities: npt.ArrayLike, right: npt.ArrayLike, *, bins: int = BINS) -> list[Bin]:
-    """A reliability diagram in numbers: the probabilities in bins of equal width, empty ones left out."""
-    probabilities, right = np.asarray(probabilities, float), np.asarray(right, bool)
-    place = np.minimum((probabilities * bins).astype(int), bins - 1)
-    return [
-        Bin(int(chosen.sum()), float(probabilities[chosen].mean()), float(right[chosen].mean()))
-        for k in range(bins)
-        if (chosen := place == k).any()
-    ]
-
-
-def calibration_error(bins: Sequence[Bin]) -> float:
-    """The expected calibration error: how far accuracy is from confidence, over all words."""
-    words = sum(one.words for one in bins)
-    return sum(one.words * abs(one.accuracy - one.confidence) for one in bins) / words
 
 
 def without_self(table: Floats) -> Floats:

@@ -40,9 +40,9 @@ NEGLIGIBLE = 40.0  # exp(−40) is lost when added to 1
 def log_partition(scores: npt.ArrayLike, *, roots: decode.Roots = "single") -> float:
     """The logarithm of Z, the sum of exp(score) over all trees; −inf where every tree has forbidden arcs.
 
-    Scores may have any offset, and any range within ±LIMIT. Rounding is that of numbers as large as the widest
-    range within a row: some 1e-12 where it is 1e4. Where the heads that words prefer, each by itself, make a
-    tree with a chance below exp(−600), it takes some 20 times as long.
+    Scores may have any offset, and any range within ±LIMIT. Rounding is that of numbers as large as the
+    widest range in a row: some 1e-12 where it is 1e4. Where heads drawn for each word by itself form a tree with a
+    probability below exp(−600), the work takes up to 20 times as long.
     """
     shifted, offset = _shifted(scores)
     return offset + _eliminated(shifted, decode._wants_single(roots)).log_z
@@ -51,9 +51,8 @@ def log_partition(scores: npt.ArrayLike, *, roots: decode.Roots = "single") -> f
 def marginals(scores: npt.ArrayLike, *, roots: decode.Roots = "single") -> Matrix:
     """The probability (n, n + 1) of every arc over all trees; each row sums to 1.
 
-    Accurate like `log_partition`. Where every tree
-    has forbidden arcs, those with the fewest stand in for all, as in `decode`: forbidden arcs are then as far
-    below the best of their rows as one another.
+    Rounding is that of `log_partition`. Where every tree has forbidden arcs, those with the fewest stand in for
+    all, as in `decode`: each forbidden arc is then as far below the best of its row as any other.
     """
     single = decode._wants_single(roots)
     shifted, _ = _shifted(scores)
