@@ -89,7 +89,7 @@ class Calibration:
             for one in self.fitted["word"]
         ]
         heat = self.temperature
-        title = f"Expected calibration error; temperatures {heat.arcs:g} (arcs), {heat.relations:g} (relations)"
+        title = f"Expected calibration error; temperature {heat.arcs:g}, of relations {heat.relations:g}"
         return [
             Table(title, ("probability", "%", "without temperature, %"), errors),
             Table("Head and relation", ("about", "words", "mean probability, %", "right, %"), bins),
