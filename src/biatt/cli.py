@@ -84,6 +84,7 @@ class OutputFormat(str, Enum):
     conll = "conll"
     tree = "tree"
     svg = "svg"
+    attention = "attention"
     json = "json"
 
 
@@ -208,7 +209,9 @@ def parse(
     ] = None,
     format: Annotated[
         OutputFormat,
-        typer.Option(help="conll as read, drawn trees, SVG pictures, or a line of JSON for each sentence."),
+        typer.Option(
+            help="conll as read, drawn trees, SVG of trees or attention, or JSON, a sentence a line."
+        ),
     ] = OutputFormat.conll,
     confidence: Annotated[
         bool,
@@ -254,7 +257,7 @@ def parse(
             roots=roots.value if roots else None,
             threads=threads,
             also=also,
-            confidence=confidence or format is OutputFormat.json,
+            confidence=confidence or format in (OutputFormat.json, OutputFormat.attention),
         )
     if format is OutputFormat.conll:
         if confidence or k_best > 1:
@@ -263,12 +266,13 @@ def parse(
             parsed = (annotated(sentence) if len(sentence) else sentence for sentence in parsed)
         biatt.write(parsed, output)
         return
-    from biatt import render
+    from biatt import heatmap, render
     from biatt.files import writing
 
     draw, end = {
         OutputFormat.tree: (render.tree, "\n\n"),
         OutputFormat.svg: (render.svg, "\n\n"),
+        OutputFormat.attention: (heatmap.attention, "\n\n"),
         OutputFormat.json: (render.as_json, "\n"),
     }[format]
     with writing(output) as target:

@@ -198,8 +198,8 @@ def svg(sentence: Sentence) -> str:
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" role="img" {size}>',
-            f"<title>{_escaped(sentence.text or ' '.join(sentence.forms))}</title>",
-            f"<desc>{_escaped(_description(sentence))}</desc>",
+            f"<title>{escaped(sentence.text or ' '.join(sentence.forms))}</title>",
+            f"<desc>{escaped(_description(sentence))}</desc>",
             f"<style>\n{_STYLE}\n</style>",
             f'<rect width="{width:g}" height="{height}" fill="#ffffff"/>',
             *lines,
@@ -257,9 +257,9 @@ def _centres(
     """
     halves = [0.0] * (len(sentence) + 1)
     for word, row in enumerate(sentence.rows, 1):
-        halves[word] = max(_pixels(row[FORM], _WORD_SIZE), _pixels(row[UPOS], _TAG_SIZE)) / 2
+        halves[word] = max(pixels(row[FORM], _WORD_SIZE), pixels(row[UPOS], _TAG_SIZE)) / 2
         if row[HEAD] == "0":
-            halves[word] = max(halves[word], _pixels(row[DEPREL], _LABEL_SIZE) / 2)
+            halves[word] = max(halves[word], pixels(row[DEPREL], _LABEL_SIZE) / 2)
     for (word, _), offset in ports.items():
         halves[word] = max(halves[word], abs(offset))
     ending: dict[int, list[_Arc]] = {}
@@ -270,7 +270,7 @@ def _centres(
     for word in range(1, len(halves)):
         centre = edge + halves[word]
         for arc in ending.get(word, ()):
-            label = _pixels(sentence.rows[arc.dependent - 1][DEPREL], _LABEL_SIZE) + _CORNER
+            label = pixels(sentence.rows[arc.dependent - 1][DEPREL], _LABEL_SIZE) + _CORNER
             start = centres[arc.left] + ports[arc.left, word]
             centre = max(centre, start + label - ports[word, arc.left])
         centres.append(round(centre, 1))
@@ -278,7 +278,7 @@ def _centres(
     return centres, round(edge - (_GAP if len(sentence) else 0) + _MARGIN, 1)
 
 
-def _pixels(text: str, size: int) -> float:
+def pixels(text: str, size: int) -> float:
     """About the width of the text: SVG cannot measure, so a little more than an average letter is wide."""
     return 0.58 * size * _cells(text)
 
@@ -288,8 +288,8 @@ def _arrow(x: float, y: int) -> str:
 
 
 def _text(kind: str, x: float, y: int, text: str) -> str:
-    return f'<text class="{kind}" x="{x:g}" y="{y}">{_escaped(text)}</text>'
+    return f'<text class="{kind}" x="{x:g}" y="{y}">{escaped(text)}</text>'
 
 
-def _escaped(text: str) -> str:
+def escaped(text: str) -> str:
     return escape(_printable(text), quote=False)

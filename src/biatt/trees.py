@@ -41,8 +41,8 @@ def log_partition(scores: npt.ArrayLike, *, roots: decode.Roots = "single") -> f
     """The logarithm of Z, the sum of exp(score) over all trees; −inf where every tree has forbidden arcs.
 
     Scores may have any offset, and any range within ±LIMIT. Rounding is that of numbers as large as the
-    widest range in a row: some 1e-12 where it is 1e4. Where heads drawn for each word by itself form a tree with a
-    probability below exp(−600), the work takes up to 20 times as long.
+    widest range in a row: some 1e-12 where it is 1e4. Where heads drawn for each word by itself form a tree
+    with a probability below exp(−600), the work takes up to 20 times as long.
     """
     shifted, offset = _shifted(scores)
     return offset + _eliminated(shifted, decode._wants_single(roots)).log_z
@@ -51,8 +51,8 @@ def log_partition(scores: npt.ArrayLike, *, roots: decode.Roots = "single") -> f
 def marginals(scores: npt.ArrayLike, *, roots: decode.Roots = "single") -> Matrix:
     """The probability (n, n + 1) of every arc over all trees; each row sums to 1.
 
-    Rounding is that of `log_partition`. Where every tree has forbidden arcs, those with the fewest stand in for
-    all, as in `decode`: each forbidden arc is then as far below the best of its row as any other.
+    Rounding is that of `log_partition`. Where every tree has forbidden arcs, those with the fewest stand in
+    for all, as in `decode`: each forbidden arc is then as far below the best of its row as any other.
     """
     single = decode._wants_single(roots)
     shifted, _ = _shifted(scores)
