@@ -249,7 +249,6 @@ class BiAtt(nn.Module):
         # Token embeddings (2.1): x = LReL[P (E e + …)]
         rows, offsets = torch.from_numpy(batch.rows).to(device), torch.from_numpy(batch.offsets).to(device)
         x = F.leaky_relu(self.E(rows, offsets) @ self.P + self.P_bias, SLOPE)  # (M, h)
-
         x = drop(x, sentences)
 
         # Memory component: m = [hˡ; hʳ]
