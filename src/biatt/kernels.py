@@ -5,9 +5,9 @@ a step is one pass over a few small arrays that stay in the cache; sentences are
 tanh(x + y) needs no tanh inside the loop: with E = exp(2x) once and F = exp(2y) once a step it is
 1 − 2 / (1 + E·F). The middle of a sentence's x is moved from x to y first, which keeps both small.
 
-Every function but the last few handles one direction of a batch. Rows of its arrays are flat positions (`Batch`). A sentence
-starts at `starts[i]` and has `lengths[i]` rows; sentences come longest first, so that those still running at
-a step are the first ones. Backward functions take the saved arrays of their forward function, and leave
+Every function but the last few handles one direction of a batch. Rows of its arrays are flat positions
+(`Batch`). A sentence starts at `starts[i]` and has `lengths[i]` rows; sentences come longest first, so that
+those still running at a step are the first ones. Backward functions take the saved arrays of their forward function, and leave
 products of whole arrays, such as the gradients of weights, to the caller. Where nothing is to be `kept` for a
 backward pass, those arrays have a row a sentence, written over at each step. Matrices of the recurrence come
 packed (`products.py`).
