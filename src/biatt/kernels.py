@@ -8,9 +8,9 @@ tanh(x + y) needs no tanh inside the loop: with E = exp(2x) once and F = exp(2y)
 Every function but the last few handles one direction of a batch. Rows of its arrays are flat positions
 (`Batch`). A sentence starts at `starts[i]` and has `lengths[i]` rows; sentences come longest first, so that
 those still running at a step are the first ones. Backward functions take the saved arrays of their forward
-function, and leave products of whole arrays, such as the gradients of weights, to the caller. Where nothing is
-to be `kept` for a backward pass, those arrays have a row a sentence, written over at each step. Matrices of the
-recurrence come packed (`products.py`).
+function, and leave products of whole arrays, such as the gradients of weights, to the caller. Where nothing
+is to be `kept` for a backward pass, those arrays have a row a sentence, written over at each step. Matrices
+of the recurrence come packed (`products.py`).
 
 All is in one file because numba tells by a file's date whether what it keeps on disk is still good.
 """
