@@ -218,6 +218,31 @@ def test_weights_and_logarithms_agree(
     np.testing.assert_allclose(trees.marginals(scores, roots=roots), by_weights[1], atol=1e-11)
 
 
+@both_roots
+def test_nothing_is_lost_where_weights_come_near_the_smallest_number(roots: decode.Roots) -> None:
+    plain = np.random.default_rng(10).normal(size=(4, 5))
+    preferred = np.arange(5) == (np.arange(4) ^ 1)[:, None] + 1  # 1 and 2 prefer each other, 3 and 4 too
+    for gap in np.arange(250.0, 800.0, 3.7):
+        scores = np.where(preferred, plain, plain - gap)
+        found = trees.log_partition(scores, roots=roots)
+        assert found == pytest.approx(expected_log_partition(scores, roots), abs=1e-10)
+        marginals = trees.marginals(scores, roots=roots)
+        np.testing.assert_allclose(marginals, expected_marginals(scores, roots), atol=1e-10)
+
+
+@both_roots
+def test_logarithms_are_for_extremes_only(roots: decode.Roots, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> float:
+        raise AssertionError("The slow way was taken.")
+
+    monkeypatch.setattr(trees, "_log_eliminate", fail)
+    for n, gap in ((1, 0.0), (2, 20.0), (30, 20.0), (30, 250.0)):
+        scores = separate_halves(n, gap)
+        trees.marginals(scores, roots=roots)
+        scores[-1, 1:] = -np.inf  # only ROOT is left for the last word
+        trees.marginals(scores, roots=roots)
+
+
 @st.composite
 def matrices(draw: st.DrawFn) -> Matrix:
     """Of up to 30 words, drawn one by one if they are few."""
