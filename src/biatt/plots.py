@@ -66,18 +66,28 @@ def _arcs(results: Results) -> Any:
 
 
 def _relations(results: Results) -> Any:
-    """F1 of the relations that are most frequent in the first run's test file."""
-    figure, axes = _axes(len(results))
-    first = next(iter(results.values()))[0]["test"]["mst"]["breakdown"]["relations"]
-    relations = list(first)[:MOST_RELATIONS]
+    """F1 of the most frequent relations, a row of the picture for each test file."""
+    from matplotlib.figure import Figure
+
+    files: dict[str, list[str]] = {}
     for name, found in results.items():
-        tables = [one["test"]["mst"]["breakdown"]["relations"] for one in found]
-        shared = [relation for relation in relations if all(relation in table for table in tables)]
-        heights = [100 * mean(table[relation]["f1"] for table in tables) for relation in shared]
-        axes.plot(shared, heights, marker="o", linestyle="none", label=name)
-    axes.tick_params(axis="x", rotation=60)
-    axes.set_ylabel("F1 of the relation, %")
-    return _finished(figure, axes)
+        files.setdefault(list(found[0]["data"])[-1], []).append(name)
+    figure = Figure(figsize=(9, 3.2 * len(files)), layout="constrained")
+    for axes, (file, names) in zip(
+        figure.subplots(len(files), squeeze=False)[:, 0], files.items(), strict=True
+    ):
+        first = results[names[0]][0]["test"]["mst"]["breakdown"]["relations"]
+        relations = [relation for relation, score in first.items() if score["gold"]][:MOST_RELATIONS]
+        for name in names:
+            tables = [one["test"]["mst"]["breakdown"]["relations"] for one in results[name]]
+            heights = [100 * mean(table[relation]["f1"] for table in tables) for relation in relations]
+            axes.plot(relations, heights, marker="o", linestyle="none", label=name)
+        axes.set_title(file, fontsize="small")
+        axes.tick_params(axis="x", rotation=60)
+        axes.set_ylabel("F1, %")
+        axes.grid(True, alpha=0.3)
+        axes.legend(fontsize="x-small")
+    return figure
 
 
 def _axes(runs: int) -> tuple[Any, Any]:
