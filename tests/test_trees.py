@@ -239,6 +239,7 @@ def test_logarithms_are_for_extremes_only(roots: decode.Roots, monkeypatch: pyte
     for n, gap in ((1, 0.0), (2, 20.0), (30, 20.0), (30, 250.0)):
         scores = separate_halves(n, gap)
         trees.marginals(scores, roots=roots)
+        trees.marginals(scores + 900.0 * (np.arange(n + 1) == 0), roots=roots)  # ROOT is tempting
         scores[-1, 1:] = -np.inf  # only ROOT is left for the last word
         trees.marginals(scores, roots=roots)
 
