@@ -28,7 +28,7 @@ from biatt.vocabulary import Vocabulary
 FORMAT_VERSION = 1  # of the model folder; a folder of a later version is refused, not guessed at
 
 WINDOW_SENTENCES = 256  # read ahead and sorted by length; bounds the memory of a stream
-BATCH_WORDS = 500  # scored at once; among the fastest budgets that benchmarks/run.py tries
+BATCH_WORDS = 250  # scored at once; the fastest of the budgets that benchmarks/run.py tries
 
 
 class Network(Protocol):
