@@ -566,11 +566,11 @@ def test_run_that_died_between_its_last_checkpoint_and_its_model_is_completed(
 ) -> None:
     save, calls = Run._save_model, [0]
 
-    def dying(self: Run) -> None:
+    def dying(self: Run, **options: bool) -> None:
         calls[0] += 1
         if calls[0] == 4:
             raise KeyboardInterrupt
-        save(self)
+        save(self, **options)
 
     monkeypatch.setattr(Run, "_save_model", dying)
     with pytest.raises(KeyboardInterrupt):

@@ -66,12 +66,14 @@ def _arcs(results: Results) -> Any:
 
 
 def _relations(results: Results) -> Any:
-    """F1 of the most frequent relations, a row of the picture for each test file."""
+    """F1 of the most frequent relations, a row of the picture for each test file and manner of scoring."""
     from matplotlib.figure import Figure
 
     files: dict[str, list[str]] = {}
     for name, found in results.items():
-        files.setdefault(list(found[0]["data"])[-1], []).append(name)
+        score = found[0]["test"]["mst"]
+        manner = f"{list(found[0]['data'])[-1]}, {score['style']}, punctuation: {score['punctuation']}"
+        files.setdefault(manner, []).append(name)
     figure = Figure(figsize=(9, 3.2 * len(files)), layout="constrained")
     for axes, (file, names) in zip(
         figure.subplots(len(files), squeeze=False)[:, 0], files.items(), strict=True
