@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -230,6 +231,8 @@ def test_interrupted_training_goes_on_with_resume(data: Path, tmp_path: Path) ->
         stderr=subprocess.PIPE,
         env=ENVIRONMENT,
         text=True,
+        # Tests that run in the background of a shell have it ignored, and so would their children.
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
     )
     assert process.stderr is not None
     lines = [process.stderr.readline() for _ in range(3)]  # what is trained on, and two epochs
