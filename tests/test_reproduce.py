@@ -10,7 +10,7 @@ from biatt import write
 from biatt.errors import ConfigError
 from biatt.grammar import generate
 from biatt.reproduce import best_record, read_recipe, reproduce
-from biatt.training import Silent
+from biatt.runs import Silent
 
 RECIPE = """
 [[run]]

@@ -23,6 +23,7 @@ from hypothesis import strategies as st
 from safetensors import safe_open
 
 from biatt import training
+from biatt.checkpoint import State
 from biatt.config import Config, TrainingConfig, with_settings
 from biatt.conll import Sentence, read, write
 from biatt.errors import BiattError, ConfigError, FormatError, ModelError, TrainingError
@@ -30,7 +31,8 @@ from biatt.grammar import generate
 from biatt.metrics import evaluate
 from biatt.optimiser import Adam
 from biatt.parser import Parser, load
-from biatt.training import CHECKPOINT, METRICS, Run, Silent, State, split_treebank, train
+from biatt.runs import CHECKPOINT, METRICS, Silent
+from biatt.training import ParserRun, split_treebank, train
 from biatt.vocabulary import Vocabulary
 
 SOURCE = Path(__file__).parents[1] / "src"
@@ -194,10 +196,10 @@ def test_paper_holds_out_five_percent_and_another_seed_other_ones(treebank: Path
 # The schedule
 
 
-def small_run(out: Path, config: Config = SMALL) -> Run:
+def small_run(out: Path, config: Config = SMALL) -> ParserRun:
     sentences = generate(6, seed=1)
     vocabulary = Vocabulary.build(sentences, columns=config.model.columns, min_count=1)
-    run = Run(
+    run = ParserRun(
         config, vocabulary, sentences, sentences[:2], seed=1, device="cpu", threads=1, listener=Silent()
     )
     run.open(out, "a run", resume=False)
@@ -239,7 +241,7 @@ def test_schedule_halves_restores_and_stops_like_its_slow_twin(
         for tensors in (run.network.state_dict(), run.adam.moments):
             for tensor in tensors.values():
                 tensor.fill_(epoch)
-        run._schedule(epoch, float(values[epoch - 1]))
+        run._halve_or_stop(epoch, float(values[epoch - 1]))
         found = {
             "rate": run.state.rate,
             "best_epoch": run.state.best_epoch,
@@ -255,8 +257,8 @@ def test_schedule_halves_restores_and_stops_like_its_slow_twin(
 
 def test_epoch_as_good_as_the_best_does_not_beat_it(tmp_path: Path) -> None:
     run = small_run(tmp_path)
-    run._schedule(1, -5.0)
-    run._schedule(2, -5.0)
+    run._halve_or_stop(1, -5.0)
+    run._halve_or_stop(2, -5.0)
     assert (run.state.best_epoch, run.state.drops, run.state.rate) == (1, 1, 0.005)
 
 
@@ -564,15 +566,15 @@ def test_interrupted_search_ends_like_a_whole_one(treebank: Path, tmp_path: Path
 def test_run_that_died_between_its_last_checkpoint_and_its_model_is_completed(
     treebank: Path, whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    save, calls = Run._save_model, [0]
+    save, calls = ParserRun._save_best, [0]
 
-    def dying(self: Run, **options: bool) -> None:
+    def dying(self: ParserRun, **options: bool) -> None:
         calls[0] += 1
         if calls[0] == 4:
             raise KeyboardInterrupt
         save(self, **options)
 
-    monkeypatch.setattr(Run, "_save_model", dying)
+    monkeypatch.setattr(ParserRun, "_save_best", dying)
     with pytest.raises(KeyboardInterrupt):
         train(treebank, out=tmp_path / "m", config=SMALL)
     train(treebank, out=tmp_path / "m", config=SMALL, resume=True, listener=InterruptedAt(1))
@@ -779,7 +781,7 @@ def test_loss_that_is_no_number_stops_training_and_spares_the_model(
     treebank: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     train(treebank, out=tmp_path / "two", config=with_settings(SMALL, ["epochs=2"]))
-    monkeypatch.setattr(Run, "train_epoch", poisoned_from(3, Run.train_epoch))
+    monkeypatch.setattr(ParserRun, "train_epoch", poisoned_from(3, ParserRun.train_epoch))
     out = tmp_path / "m"
     with pytest.raises(TrainingError, match=r"loss became nan in epoch 3.*m keeps the model of epoch 2\.$"):
         train(treebank, out=out, config=SMALL)
@@ -790,7 +792,7 @@ def test_loss_that_is_no_number_stops_training_and_spares_the_model(
 
 
 def poisoned_from(number: int, train_epoch: Callable[..., float]) -> Callable[..., float]:
-    def poisoned(self: Run, epoch: int, rate: float, *, title: str) -> float:
+    def poisoned(self: ParserRun, epoch: int, rate: float, *, title: str) -> float:
         if epoch == number:
             with torch.no_grad():
                 self.network.P[0, 0] = math.nan
@@ -802,12 +804,12 @@ def poisoned_from(number: int, train_epoch: Callable[..., float]) -> Callable[..
 def test_weights_ruined_by_an_epochs_last_step_stop_training_too(
     treebank: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def ruin(self: Run, epoch: int, rate: float, *, title: str) -> float:
+    def ruin(self: ParserRun, epoch: int, rate: float, *, title: str) -> float:
         with torch.no_grad():
             self.network.P.fill_(math.nan)
         return 1.0
 
-    monkeypatch.setattr(Run, "train_epoch", ruin)
+    monkeypatch.setattr(ParserRun, "train_epoch", ruin)
     with pytest.raises(TrainingError, match=r"dev log-likelihood became nan in epoch 1.*has no model yet\.$"):
         train(treebank, out=tmp_path / "m", config=SMALL)
     assert not (tmp_path / "m" / "model.safetensors").exists()

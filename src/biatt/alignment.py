@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from biatt.conll import FORM, ID, Sentence
+from biatt.conll import FORM, Sentence
 from biatt.errors import FormatError
 
 Span = tuple[int, int]  # first character, one past the last
@@ -50,26 +50,24 @@ def lay_out(sentences: Iterable[Sentence]) -> Layout:
     pieces: list[str] = []
     position = 0
     for sentence in layout.source:
-        start, word = position, 0
-        multiword = _multiword_tokens(sentence)
-        while word < len(sentence):
-            end, form = multiword.get(word, (word + 1, sentence.rows[word][FORM]))
-            visible = without_spaces(form)
+        start = position
+        for token in sentence.tokens:
+            visible = without_spaces(token.form)
             if not visible:
                 raise FormatError(
-                    f"the form {form!r} is empty or made of spaces, so it has no place in the text; "
+                    f"the form {token.form!r} is empty or made of spaces, so it has no place in the text; "
                     "a visible form was expected.",
                     source=sentence.source,
-                    line=line_of(sentence, word),
+                    line=line_of(sentence, token.start),
                 )
             span = position, position + len(visible)
             pieces.append(visible)
             layout.tokens.append(span)
-            forms = [row[FORM] for row in sentence.rows[word:end]] if word in multiword else [visible]
-            layout.words += [span] * len(forms)
-            layout.multiword += [word in multiword] * len(forms)
-            layout.forms += [form.lower() for form in forms]
-            position, word = span[1], end
+            words = [row[FORM] for row in sentence.rows[token.start : token.end]]
+            layout.words += [span] * len(words)
+            layout.multiword += [token.multiword] * len(words)
+            layout.forms += [form.lower() for form in (words if token.multiword else [visible])]
+            position = span[1]
         layout.sentences.append((start, position))
     layout.text = "".join(pieces)
     return layout
@@ -116,16 +114,6 @@ def common_subsequence(left: Sequence[str], right: Sequence[str]) -> list[tuple[
         else:
             j += 1
     return pairs
-
-
-def _multiword_tokens(sentence: Sentence) -> dict[int, tuple[int, str]]:
-    """First word -> (one past the last word, form) of each multiword token."""
-    tokens = {}
-    for word, line in sentence.verbatim:
-        columns = line.split("\t")
-        if not line.startswith("#") and "-" in columns[ID]:
-            tokens[word] = int(columns[ID].split("-")[1]), columns[FORM]
-    return tokens
 
 
 def _multiword_range(gold: Layout, system: Layout, g: int, s: int) -> tuple[int, int, int, int]:

@@ -122,23 +122,33 @@ class ModelConfig:
         """The names of the memory's layers among the weights."""
         return ("memory", *(f"memory{k}" for k in range(2, self.layers + 1)))
 
-    def shapes(self, *, rows: int, relations: int) -> dict[str, tuple[int, ...]]:
-        """Every weight of the network, in the paper's names, input × output."""
-        h, d = self.hidden, len(DIRECTIONS[self.directions])
-        single = self.attention == "single"
-        attentions = 1 if single else d
+    def encoder_shapes(self, *, rows: int) -> dict[str, tuple[int, ...]]:
+        """The weights of token embeddings and memory, input × output."""
+        h = self.hidden
         weights: dict[str, tuple[int, ...]] = {
             "E.weight": (rows, self.width),
             "P": (self.width, h),
             "P_bias": (h,),
         }
-        query_inputs = 2 * h if self.query_input == "memory" else h
-        grus = [(name, 2, 2 * h if k else h) for k, name in enumerate(self.memory_layers)]
-        for gru, directions, inputs in [*grus, ("query", d, query_inputs)]:
-            weights[f"{gru}.W"] = (directions, inputs, 3 * h)  # reset gate, update gate, candidate
-            weights[f"{gru}.U"] = (directions, h, 3 * h)
-            weights[f"{gru}.bias"] = (directions, 3 * h)
-            weights[f"{gru}.first"] = (directions, h)
+        for k, name in enumerate(self.memory_layers):
+            weights |= _gru_shapes(name, 2, 2 * h if k else h, h)
+        return weights
+
+    def labeller_shapes(self, *, rows: int, labels: int) -> dict[str, tuple[int, ...]]:
+        """Every weight of a network that labels words (`labeller.py`)."""
+        return {
+            **self.encoder_shapes(rows=rows),
+            "out": (2 * self.hidden, labels),
+            "out_bias": (labels,),
+        }
+
+    def shapes(self, *, rows: int, relations: int) -> dict[str, tuple[int, ...]]:
+        """Every weight of the network, in the paper's names, input × output."""
+        h, d = self.hidden, len(DIRECTIONS[self.directions])
+        single = self.attention == "single"
+        attentions = 1 if single else d
+        weights = self.encoder_shapes(rows=rows)
+        weights |= _gru_shapes("query", d, 2 * h if self.query_input == "memory" else h, h)
         if self.feedback:
             weights["F"] = (d, 2 * h, 3 * h)  # the rows of the query's W that multiply the soft headword
         weights["C"] = (1 if self.shared_memory_projection else attentions, 2 * h, h)
@@ -154,6 +164,15 @@ class ModelConfig:
             weights["pair.bias"] = (self.pair_hidden,)
             weights["pair.out"] = (self.pair_hidden, relations)
         return weights
+
+
+def _gru_shapes(name: str, directions: int, inputs: int, hidden: int) -> dict[str, tuple[int, ...]]:
+    return {
+        f"{name}.W": (directions, inputs, 3 * hidden),  # reset gate, update gate, candidate
+        f"{name}.U": (directions, hidden, 3 * hidden),
+        f"{name}.bias": (directions, 3 * hidden),
+        f"{name}.first": (directions, hidden),
+    }
 
 
 @dataclass(frozen=True)
@@ -257,6 +276,35 @@ BEST = Config(
         schedule="linear",
         epochs=20,
         least_batches=8000,
+        average=3,
+        dropout=0.33,
+        word_dropout=0.2,
+        smoothing=0.05,
+    ),
+)
+
+# What makes sentences and tags of raw text, for `train --pipeline`; chosen on EWT dev.
+TOKENISER = Config(
+    ModelConfig(hidden=64, min_count=3),
+    TrainingConfig(
+        beta2=0.9,
+        batch_words=1500,
+        schedule="linear",
+        epochs=8,
+        least_batches=3000,
+        average=2,
+        dropout=0.2,
+        word_dropout=0.05,
+    ),
+)
+TAGGER = Config(
+    ModelConfig(columns=("form",), affixes=4, layers=2),
+    TrainingConfig(
+        beta2=0.9,
+        batch_words=400,
+        schedule="linear",
+        epochs=12,
+        least_batches=4000,
         average=3,
         dropout=0.33,
         word_dropout=0.2,

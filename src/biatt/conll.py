@@ -66,6 +66,16 @@ class Token(NamedTuple):
     confidence: float | None = None  # that head and relation are both right; None where no parser said so
 
 
+class Surface(NamedTuple):
+    """A token as it stands in the text: a word, or several in one."""
+
+    form: str
+    start: int  # its first word, from 0
+    end: int  # one past its last
+    misc: str
+    multiword: bool = False
+
+
 class Sentence:
     """The words of one sentence, and all the rest of what the file says about it.
 
@@ -134,6 +144,10 @@ class Sentence:
                 row[PHEAD], row[PDEPREL] = str(head), relation
             elif also:
                 row[DEPS] = f"{head}:{relation}"
+        return self.with_rows(rows)
+
+    def with_rows(self, rows: list[list[str]]) -> Sentence:
+        """A copy with other columns of the same number of words."""
         copy = Sentence(rows, self.verbatim[:], self.format, self.source, self.line)
         copy._lead, copy._tail, copy._returns = self._lead, self._tail, self._returns
         return copy
@@ -206,6 +220,20 @@ class Sentence:
         return render.svg(self)
 
     _repr_svg_ = svg
+
+    @property
+    def tokens(self) -> list[Surface]:
+        """The tokens of the text, each of one word or, for a multiword token, of several."""
+        several = {}
+        for start, line in self.verbatim:
+            if not line.startswith("#") and "-" in (row := line.split("\t"))[ID]:
+                end = int(row[ID].partition("-")[2])
+                several[start] = Surface(row[FORM], start, end, row[MISC], True)
+        result: list[Surface] = []
+        while (at := result[-1].end if result else 0) < len(self):
+            row = self.rows[at]
+            result.append(several.get(at) or Surface(row[FORM], at, at + 1, row[MISC]))
+        return result
 
     @property
     def comments(self) -> list[str]:

@@ -18,15 +18,16 @@ from biatt.products import aligned, pack
 from biatt.recurrences import Cell, shares
 
 
-class FusedNetwork:
-    """Weights, as training saved them, ready to score batches; safe to share between threads."""
+class FusedEncoder:
+    """Token embeddings and memory; safe to share between threads, as is all that is built on it."""
 
     def __init__(
-        self, config: ModelConfig, weights: Mapping[str, NDArray[Any]], *, rows: int, relations: int
+        self,
+        config: ModelConfig,
+        weights: Mapping[str, NDArray[Any]],
+        expected: Mapping[str, tuple[int, ...]],
     ) -> None:
         self.config = config
-        self.directions = DIRECTIONS[config.directions]
-        expected = config.shapes(rows=rows, relations=relations)
         found = {name: value.shape for name, value in weights.items()}
         if found != expected:
             wrong = sorted(
@@ -38,20 +39,35 @@ class FusedNetwork:
         w: dict[str, Floats] = {
             name: np.ascontiguousarray(value, np.float32) for name, value in weights.items()
         }
-        self.weights, self.P, self.W = w, pack(w["P"]), _pack(w["W"])
+        self.weights, self.P = w, pack(w["P"])
         self.memory = [_gru(w, name) for name in config.memory_layers]
+
+    def encode(self, batch: Batch) -> tuple[Floats, Floats]:
+        """x (M, h) and m (M, 2h)."""
+        w, after = self.weights, self.config.reset == "after"
+        ((starts, lengths, _),) = shares(batch.words + 1, 1)
+        m = x = kernels.embeddings(w["E.weight"], batch.rows, batch.offsets, self.P, w["P_bias"])
+        for layer in self.memory:
+            m = kernels.memory_states(m, *layer, starts, lengths, after)
+        return x, m
+
+
+class FusedNetwork(FusedEncoder):
+    """Weights, as training saved them, ready to score batches."""
+
+    def __init__(
+        self, config: ModelConfig, weights: Mapping[str, NDArray[Any]], *, rows: int, relations: int
+    ) -> None:
+        super().__init__(config, weights, config.shapes(rows=rows, relations=relations))
+        w, self.directions, self.W = self.weights, DIRECTIONS[config.directions], _pack(self.weights["W"])
         if config.feedback:
             # What multiplies the same thing is packed side by side: the state, and the soft headword.
             self.query = _gru(w, "query", w["D"])
             self.lookup = _pack(np.concatenate([w["F"], w["U"]], -1)), _pack(w["C"]), w["v"]
 
     def scores(self, batch: Batch) -> list[Scores]:
-        w, words, after = self.weights, batch.words, self.config.reset == "after"
-        ((starts, lengths, _),) = shares(words + 1, 1)
-        x = kernels.embeddings(w["E.weight"], batch.rows, batch.offsets, self.P, w["P_bias"])
-        m = x
-        for layer in self.memory:
-            m = kernels.memory_states(m, *layer, starts, lengths, after)
+        w, words = self.weights, batch.words
+        x, m = self.encode(batch)
         is_word = word_positions(words)
         x = (m if self.config.query_input == "memory" else x)[is_word]
         query = self._with_feedback if self.config.feedback else self._without_feedback

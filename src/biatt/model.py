@@ -200,32 +200,23 @@ class Pair(nn.Module):
     out: Tensor  # (k, R)
 
 
-class BiAtt(nn.Module):
-    """Bi-directional attention with agreement; `ModelConfig.shapes` lists its weights."""
+class Encoder(nn.Module):
+    """Token embeddings and memory: what every network here begins with."""
 
     P: Tensor  # (width of E, h)
     P_bias: Tensor
-    F: Tensor  # (d, 2h, 3h): the rows of the query's W that multiply m̃
-    C: Tensor  # (1 or A, 2h, h)
-    D: Tensor  # (A, h, h)
-    v: Tensor  # (A, h)
-    U: Tensor  # (A, 2h, R)
-    W: Tensor  # (d, h, R)
-    relation_bias: Tensor
 
-    def __init__(self, config: ModelConfig, *, rows: int, relations: int, fused: bool = False) -> None:
+    def __init__(self, config: ModelConfig, shapes: Mapping[str, tuple[int, ...]], *, fused: bool) -> None:
         super().__init__()
         self.config = config
-        self.directions = DIRECTIONS[config.directions]
         self.operations = import_module("biatt.fused" if fused else __name__)  # the same three functions
-        self.E = nn.EmbeddingBag(rows, config.width, mode="sum", sparse=True, include_last_offset=True)
-        self.query = GRU()
-        for name in config.memory_layers:
-            setattr(self, name, GRU())
-        if config.pair_hidden:
-            self.pair = Pair()
-        for name, shape in config.shapes(rows=rows, relations=relations).items():
+        self.E = nn.EmbeddingBag(
+            shapes["E.weight"][0], config.width, mode="sum", sparse=True, include_last_offset=True
+        )
+        for name, shape in shapes.items():
             owner, _, attribute = name.rpartition(".")
+            if owner and not hasattr(self, owner):
+                setattr(self, owner, Pair() if owner == "pair" else GRU())
             if owner != "E":
                 setattr(self.get_submodule(owner), attribute, nn.Parameter(torch.empty(shape)))
 
@@ -241,24 +232,49 @@ class BiAtt(nn.Module):
                 values = torch.empty(parameter.shape).normal_(0.0, deviation, generator=generator)
                 parameter.copy_(values)  # drawn on the CPU, so that a seed means the same everywhere
 
-    def forward(self, batch: Batch, noise: Noise | None = None) -> Output:
-        device, reset, run, drop = self.P.device, self.config.reset, self.operations, noise or no_noise
+    def encode(self, batch: Batch, noise: Noise | None) -> tuple[Tensor, Tensor]:
+        """x (M, h) and m (M, 2h)."""
+        device, drop = self.P.device, noise or no_noise
         sentences = torch.from_numpy(sentence_numbers(batch.words)).to(device)  # (M,)
-        is_word = torch.from_numpy(word_positions(batch.words)).to(device)  # (N,)
 
         # Token embeddings (2.1): x = LReL[P (E e + …)]
         rows, offsets = torch.from_numpy(batch.rows).to(device), torch.from_numpy(batch.offsets).to(device)
-        x = F.leaky_relu(self.E(rows, offsets) @ self.P + self.P_bias, SLOPE)  # (M, h)
-        x = drop(x, sentences)
+        x = F.leaky_relu(self.E(rows, offsets) @ self.P + self.P_bias, SLOPE)
+        m = x = drop(x, sentences)
 
         # Memory component: m = [hˡ; hʳ]
-        m = x
         for name in self.config.memory_layers:
             layer: GRU = getattr(self, name)
-            states = run.recurrence(m, *layer.weights, batch.words + 1, "lr", reset=reset)
-            m = drop(torch.cat([states[0], states[1]], -1), sentences)  # (M, 2h)
+            states = self.operations.recurrence(
+                m, *layer.weights, batch.words + 1, "lr", reset=self.config.reset
+            )
+            m = drop(torch.cat([states[0], states[1]], -1), sentences)
+        return x, m
+
+
+class BiAtt(Encoder):
+    """Bi-directional attention with agreement; `ModelConfig.shapes` lists its weights."""
+
+    F: Tensor  # (d, 2h, 3h): the rows of the query's W that multiply m̃
+    C: Tensor  # (1 or A, 2h, h)
+    D: Tensor  # (A, h, h)
+    v: Tensor  # (A, h)
+    U: Tensor  # (A, 2h, R)
+    W: Tensor  # (d, h, R)
+    relation_bias: Tensor
+    query: GRU
+    pair: Pair
+
+    def __init__(self, config: ModelConfig, *, rows: int, relations: int, fused: bool = False) -> None:
+        super().__init__(config, config.shapes(rows=rows, relations=relations), fused=fused)
+        self.directions = DIRECTIONS[config.directions]
+
+    def forward(self, batch: Batch, noise: Noise | None = None) -> Output:
+        device, reset, run, drop = self.P.device, self.config.reset, self.operations, noise or no_noise
+        x, m = self.encode(batch, noise)
 
         # Query components: q and a, equations 1 and 2, and the soft headwords m̃, multiplied by U
+        is_word = torch.from_numpy(word_positions(batch.words)).to(device)  # (N,)
         x = (m if self.config.query_input == "memory" else x)[is_word]  # (N, h or 2h)
         order = batch.words, self.directions
         if self.config.feedback:
@@ -270,12 +286,28 @@ class BiAtt(nn.Module):
             log_a, soft = run.attention(seen @ self.D, m @ self.U, m @ self.C, self.v, batch.words)
 
         # Relations, equation 5: y = softmax(U [m̃ˡ; m̃ʳ] + W [qˡ; qʳ])
-        q = drop(q, sentences[is_word])
+        q = drop(q, torch.from_numpy(sentence_numbers(batch.words)).to(device)[is_word])
         logits = soft.sum(0) + (q @ self.W).sum(0) + self.relation_bias
         if not self.config.pair_hidden:
             return Output(log_a, logits)
         words = m[is_word] @ self.pair.word + (q @ self.pair.query).sum(0) + self.pair.bias
         return Output(log_a, logits, words, m @ self.pair.head, self.pair.out)
+
+
+class Labeller(Encoder):
+    """Labels for every word, read off its memory: several kinds side by side (`labeller.py`)."""
+
+    out: Tensor  # (2h, all labels)
+    out_bias: Tensor
+
+    def __init__(self, config: ModelConfig, *, rows: int, labels: int, fused: bool = False) -> None:
+        super().__init__(config, config.labeller_shapes(rows=rows, labels=labels), fused=fused)
+
+    def forward(self, batch: Batch, noise: Noise | None = None) -> Tensor:
+        """(N, all labels): scores before the softmax."""
+        _, m = self.encode(batch, noise)
+        is_word = torch.from_numpy(word_positions(batch.words)).to(m.device)
+        return m[is_word] @ self.out + self.out_bias
 
 
 def log_likelihood(output: Output, batch: Batch, *, smoothing: float = 0.0) -> Tensor:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -10,8 +9,6 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError
-from safetensors.numpy import load_file, save
 
 from biatt import decode, trees
 from biatt.batches import Batch, by_length, collate
@@ -20,12 +17,12 @@ from biatt.config import Config
 from biatt.conll import Sentence
 from biatt.decode import Decoder, Heads, Roots, Scores
 from biatt.errors import BiattError, ConfigError, ModelError
-from biatt.files import replacing
+from biatt.folders import read_model, unknown_settings, write_model
 from biatt.inference import FusedNetwork
 from biatt.threads import fewer_collections, in_order, one_matrix_thread
 from biatt.vocabulary import Vocabulary
 
-FORMAT_VERSION = 1  # of the model folder; a folder of a later version is refused, not guessed at
+FORMAT = "biatt"  # what the folder of a parser calls itself
 
 WINDOW_SENTENCES = 256  # read ahead and sorted by length; bounds the memory of a stream
 BATCH_WORDS = 250  # scored at once; the fastest of the budgets that benchmarks/run.py tries
@@ -64,38 +61,12 @@ class Parser:
 
     @classmethod
     def load(cls, folder: str | Path, *, device: str = "cpu", fused: bool | None = None) -> Parser:
-        folder = Path(folder)
-        if not folder.is_dir():
-            raise ModelError(f"There is no model folder {folder}.")
-        description = _read_json(folder / "config.json")
-        version = description.get("version") if isinstance(description, dict) else None
-        if not isinstance(version, int) or description.get("format") != "biatt":
-            raise ModelError(f"{folder / 'config.json'} does not describe a biatt model.")
-        if version > FORMAT_VERSION:
-            raise ModelError(
-                f"{folder} holds a model of version {version}, but this biatt reads up to {FORMAT_VERSION}: "
-                "upgrade it."
-            )
+        description, symbols, weights = read_model(folder, FORMAT)
         try:
             config = Config.from_json(description)
             temperature = Temperature(**description.get("temperature", {}))
         except (KeyError, TypeError, AttributeError, ConfigError) as error:
-            raise ModelError(
-                f"{folder / 'config.json'} holds settings that this biatt does not know."
-            ) from error
-        symbols = _read_json(folder / "vocabulary.json")
-        path = folder / "model.safetensors"
-        if not path.is_file():
-            raise ModelError(f"{folder} has no model.safetensors: its training has not finished an epoch.")
-        try:
-            weights = load_file(path)
-        except (
-            SafetensorError,
-            OSError,
-            TypeError,
-            AttributeError,
-        ) as error:  # the last two: no such numbers
-            raise ModelError(f"{path} is damaged or cut short ({error}).") from error
+            raise unknown_settings(folder) from error
         try:
             vocabulary = Vocabulary.from_json(symbols)
             return cls(config, vocabulary, weights, temperature=temperature, device=device, fused=fused)
@@ -104,20 +75,8 @@ class Parser:
 
     def save(self, folder: str | Path) -> None:
         """Write the model folder; the weights come last, so that a folder with weights is whole."""
-        folder = Path(folder)
-        folder.mkdir(parents=True, exist_ok=True)
-        description = {
-            "format": "biatt",
-            "version": FORMAT_VERSION,
-            **self.config.to_json(),
-            "temperature": self.temperature._asdict(),
-        }
-        for name, data in (("config.json", description), ("vocabulary.json", self.vocabulary.to_json())):
-            with replacing(folder / name) as file:
-                file.write(json.dumps(data, ensure_ascii=False, indent=1).encode() + b"\n")
-        with replacing(folder / "model.safetensors") as file:
-            # Of an array that is not in one piece, safetensors would write the rows in the wrong order.
-            file.write(save({name: np.ascontiguousarray(value) for name, value in self.weights.items()}))
+        description = {**self.config.to_json(), "temperature": self.temperature._asdict()}
+        write_model(folder, FORMAT, description, self.vocabulary.to_json(), self.weights)
 
     def scores(self, sentences: Sequence[Sentence], *, batch_words: int = BATCH_WORDS) -> list[Scores]:
         """The network's scores of each sentence, in batches of so many words; a sentence must have a word."""
@@ -233,12 +192,3 @@ def _with_heads(
 def load(folder: str | Path, *, device: str = "cpu", fused: bool | None = None) -> Parser:
     """Load a model folder; nothing in it is ever executed."""
     return Parser.load(folder, device=device, fused=fused)
-
-
-def _read_json(path: Path) -> Any:
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise ModelError(f"{path.parent} is not a model folder: it has no {path.name}.") from None
-    except (OSError, ValueError, RecursionError) as error:
-        raise ModelError(f"{path} is damaged or cut short ({error}).") from error

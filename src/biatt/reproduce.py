@@ -44,7 +44,8 @@ from biatt.files import replacing
 from biatt.metrics import evaluate
 from biatt.parser import load
 from biatt.plots import draw
-from biatt.training import Listener, train
+from biatt.runs import Listener
+from biatt.training import train
 
 if sys.version_info >= (3, 11):
     import tomllib

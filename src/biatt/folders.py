@@ -1,0 +1,75 @@
+"""A model on disk: a folder with its settings, its symbols and its weights; nothing in it is executed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError
+from safetensors.numpy import load_file, save
+
+from biatt.errors import ModelError
+from biatt.files import replacing
+
+FORMAT_VERSION = 1  # a folder of a later version is refused, not guessed at
+SETTINGS, SYMBOLS, WEIGHTS = "config.json", "vocabulary.json", "model.safetensors"
+
+
+def read_model(folder: str | Path, format: str) -> tuple[dict[str, Any], Any, dict[str, NDArray[Any]]]:
+    """The settings, symbols and weights of a folder that calls itself by this name."""
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise ModelError(f"There is no model folder {folder}.")
+    description = _read_json(folder / SETTINGS)
+    version = description.get("version") if isinstance(description, dict) else None
+    if not isinstance(version, int) or description.get("format") != format:
+        raise ModelError(f"{folder / SETTINGS} does not describe a {format} model.")
+    if version > FORMAT_VERSION:
+        raise ModelError(
+            f"{folder} holds a model of version {version}, but this biatt reads up to {FORMAT_VERSION}: "
+            "upgrade it."
+        )
+    symbols = _read_json(folder / SYMBOLS)
+    path = folder / WEIGHTS
+    if not path.is_file():
+        raise ModelError(f"{folder} has no {WEIGHTS}: its training has not finished an epoch.")
+    try:
+        return description, symbols, load_file(path)
+    except (SafetensorError, OSError, TypeError, AttributeError) as error:  # the last two: no such numbers
+        raise ModelError(f"{path} is damaged or cut short ({error}).") from error
+
+
+def unknown_settings(folder: str | Path) -> ModelError:
+    return ModelError(f"{Path(folder) / SETTINGS} holds settings that this biatt does not know.")
+
+
+def write_model(
+    folder: str | Path,
+    format: str,
+    description: Mapping[str, Any],
+    symbols: Mapping[str, Any],
+    weights: Mapping[str, NDArray[Any]],
+) -> None:
+    """Write a model folder; the weights come last, so that a folder with weights is whole."""
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    head = {"format": format, "version": FORMAT_VERSION}
+    for name, data in ((SETTINGS, {**head, **description}), (SYMBOLS, symbols)):
+        with replacing(folder / name) as file:
+            file.write(json.dumps(data, ensure_ascii=False, indent=1).encode() + b"\n")
+    with replacing(folder / WEIGHTS) as file:
+        # Of an array that is not in one piece, safetensors would write the rows in the wrong order.
+        file.write(save({name: np.ascontiguousarray(value) for name, value in weights.items()}))
+
+
+def _read_json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ModelError(f"{path.parent} is not a model folder: it has no {path.name}.") from None
+    except (OSError, ValueError, RecursionError) as error:
+        raise ModelError(f"{path} is damaged or cut short ({error}).") from error
