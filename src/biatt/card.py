@@ -26,6 +26,12 @@ def model_card(
         "hidden size": config.model.hidden,
         "dev UAS / LAS, MST": f"{100 * best['dev_uas']:.2f} / {100 * best['dev_las']:.2f}",
         "best epoch": best["epoch"],
+        **{
+            f"{name}, accuracy on dev": ", ".join(
+                f"{kind} {100 * share:.2f}" for kind, share in shares.items()
+            )
+            for name, shares in about["text_models"].items()
+        },
         "seed, threads": f"{about['seed']}, {about['threads']}",
         "licence": about["licence"],
         "command": f"`{about['command'] or 'biatt.train(…)'}`",

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import shlex
 import sys
 from collections.abc import Iterator
-from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -16,6 +16,7 @@ from typer.core import TyperGroup
 
 import biatt
 from biatt import config as settings
+from biatt.choices import Decoding, InputFormat, OutputFormat, Punctuation, Root, Style
 from biatt.errors import BiattError, ConfigError
 
 
@@ -51,51 +52,10 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
+MODEL_HELP = "Name of a bundled model, or folder of your own."
 THREADS_HELP = "How many cores to use."
 STYLE_HELP = "CoNLL-X or CoNLL 2018 (ud) scoring; default: by the gold file's format."
 PUNCTUATION_HELP = "Default: ignore for conllx, include for ud."
-
-
-class Decoding(str, Enum):
-    mst = "mst"
-    argmax = "argmax"
-    projective = "projective"
-
-
-class RootChoice(str, Enum):
-    single = "single"
-    any = "any"
-
-
-class InputFormat(str, Enum):
-    conllu = "conllu"
-    conllx = "conllx"
-    tokens = "tokens"
-
-
-class TextFormat(str, Enum):
-    text = "text"
-    tokens = "tokens"
-    conllu = "conllu"
-    conllx = "conllx"
-
-
-class OutputFormat(str, Enum):
-    conll = "conll"
-    tree = "tree"
-    svg = "svg"
-    attention = "attention"
-    json = "json"
-
-
-class StyleChoice(str, Enum):
-    conllx = "conllx"
-    ud = "ud"
-
-
-class PunctuationChoice(str, Enum):
-    ignore = "ignore"
-    include = "include"
 
 
 def _version(wanted: bool) -> None:
@@ -132,8 +92,11 @@ def train(
         float, typer.Option(help="Share of the training sentences to hold out where there is no --dev.")
     ] = 0.05,
     preset: Annotated[
-        str, typer.Option(help=f"Where the settings start: {', '.join(settings.PRESETS)}.")
-    ] = "paper",
+        str | None,
+        typer.Option(
+            help=f"Where the settings start: {', '.join(settings.PRESETS)}; default: paper; pipelines: best."
+        ),
+    ] = None,
     hidden: Annotated[
         str | None, typer.Option(metavar="N", help="Hidden size, or a language of the paper for its size.")
     ] = None,
@@ -149,8 +112,18 @@ def train(
         typer.Option("--search-rate", help="First find the initial rate by one epoch of each candidate."),
     ] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with an interrupted run in --out.")] = False,
+    pipeline: Annotated[
+        bool,
+        typer.Option(
+            "--pipeline", help="Train a tokeniser and a tagger too, so that the model takes raw text."
+        ),
+    ] = False,
     set: Annotated[
-        list[str] | None, typer.Option(metavar="KEY=VALUE", help="Change a setting; see --settings.")
+        list[str] | None,
+        typer.Option(
+            metavar="KEY=VALUE",
+            help="Change a setting; see --settings. Of a pipeline also tokeniser.KEY, tagger.KEY and folds.",
+        ),
     ] = None,
     licence: Annotated[str, typer.Option(help="Licence to state in the model card.")] = "not stated",
     device: Annotated[str, typer.Option(help="cpu, or cuda for a GPU.")] = "cpu",
@@ -164,7 +137,11 @@ def train(
     The folder holds a loadable model, the best so far, from the first epoch on. Interrupt it at any time and
     go on with --resume.
     """
-    config = settings.with_settings(settings.preset(preset), set or [])
+    before = [item for item in set or [] if settings.for_text(item)]
+    if before and not pipeline:
+        raise ConfigError(f"The setting '{before[0]}' is about --pipeline.")
+    own = [item for item in set or [] if item not in before]
+    config = settings.with_settings(settings.preset(preset or ("best" if pipeline else "paper")), own)
     if hidden is not None:
         config = settings.with_settings(config, [f"hidden={settings.hidden_size(hidden)}"])
     from biatt.progress import TrainingDisplay
@@ -180,6 +157,7 @@ def train(
             seed=seed,
             threads=threads,
             search_rate=search_rate,
+            pipeline=settings.TextConfig().with_settings(before) if pipeline else None,
             resume=resume,
             device=device,
             licence=licence,
@@ -191,28 +169,34 @@ def train(
 
 @app.command()
 def parse(
-    model: Annotated[Path, typer.Option(help="Folder of the model.")],
     file: Annotated[
-        str, typer.Argument(help="CoNLL-U or CoNLL-X file, plain or compressed; - is standard input.")
-    ] = "-",
+        str | None,
+        typer.Argument(help="Text or CoNLL file, plain or compressed; default or -: standard input."),
+    ] = None,
+    text: Annotated[str | None, typer.Option(help="Text to parse, instead of a file.")] = None,
+    model: Annotated[str, typer.Option(help=MODEL_HELP)] = "en",
     output: Annotated[
         str, typer.Option("--output", "-o", help="Where to write; - is standard output.")
     ] = "-",
-    decode: Annotated[Decoding, typer.Option(help="How to read a tree off the scores.")] = Decoding.mst,
-    roots: Annotated[
-        RootChoice | None,
-        typer.Option(help="Children of ROOT; default: single for CoNLL-U, any for CoNLL-X."),
-    ] = None,
     input_format: Annotated[
         InputFormat | None,
-        typer.Option("--input", help="tokens: a sentence a line; default: CoNLL, told by its content."),
+        typer.Option(
+            "--input",
+            help="text; tokens: a sentence a line, spaces between all tokens; default: told by the content.",
+        ),
     ] = None,
     format: Annotated[
-        OutputFormat,
+        OutputFormat | None,
         typer.Option(
-            help="conll as read, drawn trees, SVG of trees or attention, or JSON, a sentence a line."
+            help="Drawn trees, SVG of trees or attention, JSON (a sentence a line), or CoNLL; "
+            "default: tree on a terminal, else CoNLL as read, conllu for text and tokens."
         ),
-    ] = OutputFormat.conll,
+    ] = None,
+    decode: Annotated[Decoding, typer.Option(help="How to read a tree off the scores.")] = Decoding.mst,
+    roots: Annotated[
+        Root | None,
+        typer.Option(help="Children of ROOT; default: single for CoNLL-U, any for CoNLL-X."),
+    ] = None,
     confidence: Annotated[
         bool,
         typer.Option(
@@ -233,59 +217,57 @@ def parse(
     threads: Annotated[int, typer.Option(min=1, help=THREADS_HELP)] = 1,
     device: Annotated[str, typer.Option(help="cpu, or cuda for a GPU.")] = "cpu",
 ) -> None:
-    """Parse a file: HEAD and DEPREL change, everything else stays as it was, byte for byte."""
-    if input_format is InputFormat.tokens:
-        sentences = biatt.read_tokens(file)
-    else:
-        sentences = biatt.read(file, format=input_format.value if input_format else None)
+    """Parse raw text, tokens or a CoNLL file.
+
+    Tokens and tags that are there already are kept: of a tagged CoNLL file, HEAD and DEPREL change and
+    everything else stays as it was, byte for byte.
+    """
+    if text is not None and file is not None:
+        raise ConfigError("--text takes the place of a file: give one of them.")
     if k_best > 1 and decode is not Decoding.mst:
         raise ConfigError(f"--k-best finds spanning trees: it has no --decode {decode.value}.")
+    if format is None and output == "-" and sys.stdout.isatty():
+        format = OutputFormat.tree
+    source: Any = file or "-"
+    name = "--text" if text is not None else "<stdin>" if source == "-" else source
+    if text is not None:
+        source, input_format = io.BytesIO(text.encode(errors="surrogateescape")), InputFormat.text
+    elif source == "-" and sys.stdin.isatty():
+        print("Reading from the terminal: end with Ctrl-D, or see --help.", file=sys.stderr)
     parser = biatt.load(model, device=device)
+    root_choice: Any = roots.value if roots else None
+    kind: Any = input_format.value if input_format else None
     parsed: Iterator[biatt.Sentence]
-    if k_best > 1:
-        parsed = (
-            tree.with_comment(f"# k_best = {rank}")
-            for sentence in sentences
-            for rank, tree in enumerate(
-                parser.k_best(sentence, k_best, roots=roots.value if roots else None), 1
+    from biatt.files import reading
+    from biatt.output import write_parsed
+    from biatt.text import read_input
+
+    with reading(source, name=name) as stream:
+        sentences = read_input(stream, kind, parser.sentences, name=name)
+        if k_best > 1:
+            parsed = (
+                tree.with_comment(f"# k_best = {rank}")
+                for sentence in sentences
+                for rank, tree in enumerate(parser.k_best(sentence, k_best, roots=root_choice), 1)
             )
-        )
-    else:
-        parsed = parser.parse(
-            sentences,
-            decoder=decode.value,
-            roots=roots.value if roots else None,
-            threads=threads,
-            also=also,
-            confidence=confidence or format in (OutputFormat.json, OutputFormat.attention),
-        )
-    if format is OutputFormat.conll:
-        if confidence or k_best > 1:
-            from biatt.confidence import annotated
-
-            parsed = (annotated(sentence) if len(sentence) else sentence for sentence in parsed)
-        biatt.write(parsed, output)
-        return
-    from biatt import heatmap, render
-    from biatt.files import writing
-
-    draw, end = {
-        OutputFormat.tree: (render.tree, "\n\n"),
-        OutputFormat.svg: (render.svg, "\n\n"),
-        OutputFormat.attention: (heatmap.attention, "\n\n"),
-        OutputFormat.json: (render.as_json, "\n"),
-    }[format]
-    with writing(output) as target:
-        for sentence in parsed:
-            target.write(f"{draw(sentence)}{end}".encode())
+        else:
+            parsed = parser.parse(
+                sentences,
+                decoder=decode.value,
+                roots=root_choice,
+                threads=threads,
+                also=also,
+                confidence=confidence or format in (OutputFormat.json, OutputFormat.attention),
+            )
+        write_parsed(parsed, output, format.value if format else None, confidence=confidence or k_best > 1)
 
 
 @app.command()
 def evaluate(
     gold: Annotated[str, typer.Argument(help="File with the right trees.")],
     system: Annotated[str, typer.Argument(help="File with the trees to score.")],
-    style: Annotated[StyleChoice | None, typer.Option(help=STYLE_HELP)] = None,
-    punctuation: Annotated[PunctuationChoice | None, typer.Option(help=PUNCTUATION_HELP)] = None,
+    style: Annotated[Style | None, typer.Option(help=STYLE_HELP)] = None,
+    punctuation: Annotated[Punctuation | None, typer.Option(help=PUNCTUATION_HELP)] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Everything as JSON.")] = False,
 ) -> None:
     """Score parsed sentences against gold ones."""
@@ -306,8 +288,8 @@ def compare(
     gold: Annotated[str, typer.Argument(help="File with the right trees.")],
     a: Annotated[str, typer.Argument(help="File with the trees of one parser.")],
     b: Annotated[str, typer.Argument(help="File with the trees of another.")],
-    style: Annotated[StyleChoice | None, typer.Option(help=STYLE_HELP)] = None,
-    punctuation: Annotated[PunctuationChoice | None, typer.Option(help=PUNCTUATION_HELP)] = None,
+    style: Annotated[Style | None, typer.Option(help=STYLE_HELP)] = None,
+    punctuation: Annotated[Punctuation | None, typer.Option(help=PUNCTUATION_HELP)] = None,
     samples: Annotated[int, typer.Option(min=1, help="How often the bootstrap draws sentences.")] = 10_000,
     seed: Annotated[int, typer.Option(min=0, help="Same seed, same draws.")] = 1,
     show: Annotated[int, typer.Option(min=0, help="How many of the sentences that differ to show.")] = 10,
@@ -337,7 +319,7 @@ def compare(
 @app.command()
 def calibrate(
     gold: Annotated[str, typer.Argument(help="File with the right trees.")],
-    model: Annotated[Path, typer.Option(help="Folder of the model.")],
+    model: Annotated[str, typer.Option(help=MODEL_HELP)] = "en",
     plot: Annotated[Path | None, typer.Option(help="Where to draw a reliability diagram, as PNG.")] = None,
     threads: Annotated[int, typer.Option(min=1, help=THREADS_HELP)] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="Everything as JSON.")] = False,
@@ -371,7 +353,7 @@ def vectors(
     seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Same seed, one thread: same vectors.")] = 1,
     threads: Annotated[int, typer.Option(min=1, help=THREADS_HELP)] = 1,
     input_format: Annotated[
-        TextFormat | None,
+        InputFormat | None,
         typer.Option(
             "--input",
             help="text: a sentence a line; tokens: with spaces around punctuation too; "
@@ -403,8 +385,10 @@ def vectors(
 
 
 @app.command()
-def info(model: Annotated[Path, typer.Argument(help="Folder of the model.")]) -> None:
+def info(model: Annotated[str, typer.Argument(help=MODEL_HELP)] = "en") -> None:
     """Say what a model is."""
+    from biatt.parser import find_model
+
     parser = biatt.load(model)
     facts = {
         "parameters": f"{sum(weight.size for weight in parser.weights.values()):,}",
@@ -421,7 +405,7 @@ def info(model: Annotated[Path, typer.Argument(help="Folder of the model.")]) ->
     }
     for name, value in facts.items():
         typer.echo(f"{name:26} {value}")
-    card = model / "README.md"
+    card = find_model(model) / "README.md"
     if card.is_file():
         typer.echo("\n" + card.read_text(encoding="utf-8"), nl=False)
 
@@ -466,27 +450,9 @@ def generate(
 
 
 def _print_tables(tables: list[Any]) -> None:
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
+    from biatt.tables import print_tables
 
-    console = Console(highlight=False, markup=False, emoji=False)  # a relation may look like either
-    for table in tables:
-        drawn = Table(title=table.title, title_justify="left", box=box.SIMPLE_HEAD)
-        for i, column in enumerate(table.columns):
-            text = all(isinstance(row[i], str) for row in table.rows)
-            if i and text:
-                drawn.add_column(column, overflow="fold")
-            else:
-                drawn.add_column(column, justify="left" if text else "right", no_wrap=True)
-        for row in table.rows:
-            drawn.add_row(
-                *(
-                    "–" if cell is None else f"{cell:.2f}" if isinstance(cell, float) else str(cell)
-                    for cell in row
-                )
-            )
-        console.print(drawn)
+    print_tables(tables)
 
 
 def main() -> None:

@@ -285,7 +285,7 @@ BEST = Config(
 
 # What makes sentences and tags of raw text, for `train --pipeline`; chosen on EWT dev.
 TOKENISER = Config(
-    ModelConfig(hidden=64, min_count=3),
+    ModelConfig(hidden=64, min_count=4),
     TrainingConfig(
         beta2=0.9,
         batch_words=1500,
@@ -298,19 +298,51 @@ TOKENISER = Config(
     ),
 )
 TAGGER = Config(
-    ModelConfig(columns=("form",), affixes=4, layers=2),
+    ModelConfig(columns=("form",), affixes=5, layers=2),
     TrainingConfig(
         beta2=0.9,
-        batch_words=400,
+        batch_words=200,
         schedule="linear",
-        epochs=12,
+        epochs=10,
         least_batches=4000,
         average=3,
-        dropout=0.33,
-        word_dropout=0.2,
-        smoothing=0.05,
+        dropout=0.3,
+        word_dropout=0.1,
+        smoothing=0.03,
     ),
 )
+
+
+@dataclass(frozen=True)
+class TextConfig:
+    """What comes before the parser: `train --pipeline`."""
+
+    tokeniser: Config = TOKENISER
+    tagger: Config = TAGGER
+    folds: int = (
+        4  # the parser's training sentences are tagged by so many taggers, each trained without its own
+    )
+
+    def __post_init__(self) -> None:
+        check(self.folds >= 2, "folds must be at least 2")
+
+    def with_settings(self, settings: Sequence[str]) -> TextConfig:
+        """With `tokeniser.key=value`, `tagger.key=value` or `folds=value` applied."""
+        own = {"tokeniser": self.tokeniser, "tagger": self.tagger}
+        folds = self.folds
+        for text in settings:
+            part, dot, rest = text.partition(".")
+            if dot:
+                own[part] = with_settings(own[part], [rest])
+            else:
+                folds = _parse("folds", text.partition("=")[2].strip(), int)
+        return TextConfig(**own, folds=folds)
+
+
+def for_text(setting: str) -> bool:
+    """Is this setting about what comes before the parser?"""
+    return setting.startswith(("tokeniser.", "tagger.", "folds="))
+
 
 PRESETS = {
     "paper": Config(),

@@ -152,6 +152,19 @@ class Sentence:
         copy._lead, copy._tail, copy._returns = self._lead, self._tail, self._returns
         return copy
 
+    def as_format(self, format: Format) -> Sentence:
+        """The sentence in this format, which may leave out what the other one has no place for.
+
+        CoNLL-X has no comments, multiword tokens and empty nodes, and PHEAD and PDEPREL where CoNLL-U has
+        DEPS and MISC.
+        """
+        if format == self.format:
+            return self
+        rows = [[*row[:DEPS], "_", "_"] for row in self.rows]
+        copy = Sentence(rows, [], format, self.source, self.line)
+        copy.confidence, copy.scores = self.confidence, self.scores
+        return copy
+
     def with_comment(self, line: str) -> Sentence:
         """A copy with one more comment, after those before the first word."""
         copy = Sentence([row[:] for row in self.rows], self.verbatim[:], self.format, self.source, self.line)

@@ -18,6 +18,8 @@ from biatt.model import Labeller, Noise
 from biatt.runs import Listener, Run
 from biatt.vocabulary import Encoded, Indices
 
+Save = Callable[[dict[str, NDArray[Any]]], None]
+
 
 class Data(NamedTuple):
     """Sentences in numbers, and their labels: (n, kinds) each."""
@@ -39,15 +41,14 @@ class LabellerRun(Run):
         train: Data,
         dev: Data,
         *,
-        rows: int,
-        dropped: Indices,  # what each row becomes when it is left out (`Vocabulary.dropped`)
-        save: Callable[[dict[str, NDArray[Any]]], None],
+        dropped: Indices,  # what each row of E becomes when it is left out (`Vocabulary.dropped`)
+        save: Save,
         seed: int,
         threads: int,
         listener: Listener,
     ) -> None:
         self.config, self.labels, self.train, self.dev, self.save = config, labels, train, dev, save
-        self.dropped = dropped
+        self.dropped, rows = dropped, len(dropped)
         self.shares = np.full(rows, config.training.word_dropout, np.float32)
         super().__init__(
             config.training,

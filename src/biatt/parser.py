@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -17,14 +18,19 @@ from biatt.config import Config
 from biatt.conll import Sentence
 from biatt.decode import Decoder, Heads, Roots, Scores
 from biatt.errors import BiattError, ConfigError, ModelError
-from biatt.folders import read_model, unknown_settings, write_model
+from biatt.folders import SETTINGS, read_model, unknown_settings, write_model
 from biatt.inference import FusedNetwork
+from biatt.tagger import Tagger, is_tagged
 from biatt.threads import fewer_collections, in_order, one_matrix_thread
+from biatt.tokeniser import Tokeniser
 from biatt.vocabulary import Vocabulary
 
 FORMAT = "biatt"  # what the folder of a parser calls itself
+TAGGER_FOLDER, TOKENISER_FOLDER = "tagger", "tokeniser"  # inside it
+MODELS = Path(__file__).parent / "models"  # those that come with the package
 
 WINDOW_SENTENCES = 256  # read ahead and sorted by length; bounds the memory of a stream
+WINDOW_CHARACTERS = 25_000  # of raw text: about as much
 BATCH_WORDS = 250  # scored at once; the fastest of the budgets that benchmarks/run.py tries
 
 
@@ -35,8 +41,12 @@ class Network(Protocol):
 class Parser:
     """A trained model: its configuration, its vocabulary and its weights.
 
-    On the CPU it runs without torch; on another device, or with `fused=False`, torch runs it.
+    On the CPU it runs without torch; on another device, or with `fused=False`, torch runs it. With a tagger
+    it takes untagged words, and with a tokeniser raw text as well: `parser("Markets slept.")`.
     """
+
+    tagger: Tagger | None = None
+    tokeniser: Tokeniser | None = None
 
     def __init__(
         self,
@@ -69,13 +79,22 @@ class Parser:
             raise unknown_settings(folder) from error
         try:
             vocabulary = Vocabulary.from_json(symbols)
-            return cls(config, vocabulary, weights, temperature=temperature, device=device, fused=fused)
+            parser = cls(config, vocabulary, weights, temperature=temperature, device=device, fused=fused)
         except ModelError as error:
             raise ModelError(f"{folder}: {error}") from error
+        if (part := Path(folder) / TAGGER_FOLDER).is_dir():
+            parser.tagger = Tagger.load(part)
+        if (part := Path(folder) / TOKENISER_FOLDER).is_dir():
+            parser.tokeniser = Tokeniser.load(part)
+        return parser
 
     def save(self, folder: str | Path) -> None:
         """Write the model folder; the weights come last, so that a folder with weights is whole."""
         description = {**self.config.to_json(), "temperature": self.temperature._asdict()}
+        if self.tagger:
+            self.tagger.save(Path(folder) / TAGGER_FOLDER)
+        if self.tokeniser:
+            self.tokeniser.save(Path(folder) / TOKENISER_FOLDER)
         write_model(folder, FORMAT, description, self.vocabulary.to_json(), self.weights)
 
     def scores(self, sentences: Sequence[Sentence], *, batch_words: int = BATCH_WORDS) -> list[Scores]:
@@ -100,12 +119,14 @@ class Parser:
     ) -> Iterator[Sentence]:
         """Copies of the sentences with HEAD and DEPREL set, in order, streamed.
 
+        Where there is a tagger, a sentence without any tag gets its tags and lemmas too.
         `roots` None means one root for CoNLL-U sentences and any number for CoNLL-X ones. With `also`, DEPS
         or PHEAD and PDEPREL hold the tree as well. With `confidence`, the sentences carry their confidence
         and the scores that it comes from.
         """
 
         def parsed(window: list[Sentence]) -> list[Sentence]:
+            window = self.tag(window)
             found = iter(self.scores([sentence for sentence in window if len(sentence)]))
             tree = partial(
                 with_best_tree,
@@ -121,10 +142,60 @@ class Parser:
             for window in in_order(parsed, windows(sentences), threads=threads):
                 yield from window
 
+    def tag(self, sentences: Sequence[Sentence]) -> list[Sentence]:
+        """The sentences; those without any tag are tagged, if there is a tagger."""
+        if self.tagger is None:
+            return list(sentences)
+        bare = [i for i, sentence in enumerate(sentences) if not is_tagged(sentence)]
+        found = dict(zip(bare, self.tagger.tag([sentences[i] for i in bare]), strict=True))
+        return [found.get(i, sentence) for i, sentence in enumerate(sentences)]
+
+    def __call__(self, text: str, **options: Any) -> list[Sentence]:
+        """The parsed sentences of a raw text, with their confidence; options as for `parse`."""
+        return list(self.parse(self.split([text])[0], **{"confidence": True, **options}))
+
+    def parse_tokens(self, sentences: Iterable[Sequence[str]], **options: Any) -> list[Sentence]:
+        """Parsed sentences of words that are already apart, with their confidence; options as for `parse`."""
+        return list(self.parse(map(Sentence.from_words, sentences), **{"confidence": True, **options}))
+
+    def pipe(self, texts: Iterable[str], *, threads: int = 1, **options: Any) -> Iterator[list[Sentence]]:
+        """The parsed sentences of each text, in order, streamed; options as for `parse`.
+
+        For many texts: they are taken together in windows, and threads share the windows.
+        """
+
+        def parsed(window: list[str]) -> list[list[Sentence]]:
+            split = self.split(window)
+            found = self.parse((sentence for sentences in split for sentence in sentences), **options)
+            return [list(islice(found, len(sentences))) for sentences in split]
+
+        for window in in_order(parsed, text_windows(texts), threads=threads):
+            yield from window
+
+    def split(self, texts: Sequence[str]) -> list[list[Sentence]]:
+        """The sentences of each text, not yet parsed."""
+        if self.tokeniser is None:
+            raise ModelError(
+                "This model has no tokeniser for raw text: give it words, or train a --pipeline."
+            )
+        with one_matrix_thread:
+            return self.tokeniser.split(texts)
+
+    def sentences(self, texts: Iterable[str]) -> Iterator[Sentence]:
+        """The sentences of all texts, numbered, not yet parsed, streamed."""
+        count = 0
+        for window in text_windows(texts):
+            for sentences in self.split(window):
+                for sentence in sentences:
+                    count += 1
+                    sentence.verbatim.insert(0, (0, f"# sent_id = {count}"))
+                    yield sentence
+
     def k_best(self, sentence: Sentence, k: int, *, roots: Roots | None = None) -> list[Sentence]:
         """The k most probable trees of a sentence, or all, best first, with their confidence."""
         if not len(sentence):
             return [sentence]
+        (sentence,) = self.tag([sentence])
         roots = roots or default_roots(sentence)
         (scores,) = self.scores([sentence])
         arcs = head_distribution(scores, self.temperature.arcs)
@@ -143,6 +214,24 @@ def windows(sentences: Iterable[Sentence]) -> Iterator[list[Sentence]]:
             if len(window) == WINDOW_SENTENCES:
                 yield window
                 window = []
+    except BiattError:
+        yield window
+        raise
+    if window:
+        yield window
+
+
+def text_windows(texts: Iterable[str]) -> Iterator[list[str]]:
+    """Runs of texts; like `windows`, what came before an error is still given."""
+    window: list[str] = []
+    size = 0
+    try:
+        for text in texts:
+            window.append(text)
+            size += len(text)
+            if size >= WINDOW_CHARACTERS or len(window) == WINDOW_SENTENCES:
+                yield window
+                window, size = [], 0
     except BiattError:
         yield window
         raise
@@ -189,6 +278,18 @@ def _with_heads(
     return result
 
 
-def load(folder: str | Path, *, device: str = "cpu", fused: bool | None = None) -> Parser:
-    """Load a model folder; nothing in it is ever executed."""
-    return Parser.load(folder, device=device, fused=fused)
+def load(model: str | Path, *, device: str = "cpu", fused: bool | None = None) -> Parser:
+    """Load a model folder, or a bundled model by its name, like "en"; nothing in it is ever executed."""
+    return Parser.load(find_model(model), device=device, fused=fused)
+
+
+def find_model(model: str | Path) -> Path:
+    """The folder of a model: a path to one, or the name of one that is bundled; a path comes first."""
+    if Path(model).is_dir():
+        return Path(model)
+    bundled = sorted(folder.name for folder in MODELS.glob("*") if (folder / SETTINGS).is_file())
+    if str(model) in bundled:
+        return MODELS / str(model)
+    raise ModelError(
+        f"There is no model folder {model}, nor a bundled model of that name (bundled: {', '.join(bundled)})."
+    )

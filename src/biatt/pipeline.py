@@ -1,8 +1,8 @@
 """From a treebank to everything that raw text needs before a parser: tokeniser and tagger, in its folder.
 
-A parser must learn from what it will see: tags as the tagger gives them, not as the treebank has them. A tagger
-knows its own training sentences too well, so they are tagged by others, each trained without the sentences
-that it tags (jack-knifing).
+A parser must learn from what it will see: tags as the tagger gives them, not as the treebank has them. A
+tagger knows its own training sentences too well, so they are tagged by others, each trained without the
+sentences that it tags (jack-knifing).
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from biatt.config import TAGGER, TOKENISER, Config
+from biatt.config import Config, TextConfig
 from biatt.conll import FORM, Sentence
 from biatt.errors import TrainingError
 from biatt.fused import in_threads
 from biatt.labeller import Labels
-from biatt.labelling import Data, LabellerRun
+from biatt.labelling import Data, LabellerRun, Save
 from biatt.multiword import Multiword
+from biatt.parser import TAGGER_FOLDER, TOKENISER_FOLDER
 from biatt.runs import METRICS, Listener, fingerprint_of
 from biatt.tagger import Tagger, gold_columns, labels_of
-from biatt.tokeniser import LABELS, NO_SPACE, Characters, Tokeniser, cut, paragraphs
-from biatt.vocabulary import Vocabulary
+from biatt.tokeniser import LABELS, NO_SPACE, Characters, Paragraph, Tokeniser, cut, paragraphs
+from biatt.vocabulary import Indices, Vocabulary
 
-TOKENISER_FOLDER, TAGGER_FOLDER, FOLDS_FOLDER = "tokeniser", "tagger", "folds"  # inside the parser's folder
-FOLDS = 4
+FOLDS_FOLDER = "folds"  # inside the parser's folder, while it is in the making
 
 
 class TextModels:
@@ -38,26 +38,31 @@ class TextModels:
         self,
         train: list[Sentence],
         dev: list[Sentence],
+        config: TextConfig,
         *,
         out: Path,
         seed: int,
         threads: int,
         resume: bool,
         listener: Listener,
-        tokeniser: Config = TOKENISER,
-        tagger: Config = TAGGER,
-        folds: int = FOLDS,
     ) -> None:
         if any(sentence.format != "conllu" for sentence in (train[0], dev[0])):
             raise TrainingError("A pipeline learns from CoNLL-U files, which say where spaces are.")
         self.train, self.dev, self.out = train, dev, out
         self.seed, self.threads, self.resume, self.listener = seed, threads, resume, listener
-        self.tokeniser, self.tagger, self.folds = tokeniser, tagger, min(folds, len(train))
+        self.tokeniser, self.tagger = config.tokeniser, config.tagger
+        self.folds = min(config.folds, len(train))
+
+    def prepare(self) -> tuple[list[Sentence], list[Sentence]]:
+        """Train everything; the training and the dev sentences as the parser will see such sentences."""
+        self.listener.message("== the tokeniser")
+        self.train_tokeniser()
+        return self.tagged()
 
     def train_tokeniser(self) -> Tokeniser:
-        config, parts = self.tokeniser, [list(paragraphs(part)) for part in (self.train, self.dev)]
+        config, train, dev = self.tokeniser, list(paragraphs(self.train)), list(paragraphs(self.dev))
         characters = Characters.build(
-            (chunk for paragraph in parts[0] for chunk in paragraph.chunks), min_count=config.model.min_count
+            (chunk for paragraph in train for chunk in paragraph.chunks), min_count=config.model.min_count
         )
         tokens = [(sentence, token) for sentence in self.train for token in sentence.tokens]
         multiword = Multiword.learned(
@@ -68,17 +73,17 @@ class TextModels:
         spaces = any(" " in token.form for _, token in tokens)
         if not any(NO_SPACE in token.misc for _, token in tokens):
             self.listener.message(f"No token says {NO_SPACE}: the tokeniser will only split at spaces.")
-        data = [
-            Data([window.encoded for window in windows], [window.labels for window in windows])
-            for part in parts
-            for windows in [[window for paragraph in part for window in cut(paragraph, characters)]]
-        ]
+
+        def data(part: Sequence[Paragraph]) -> Data:
+            windows = [window for paragraph in part for window in cut(paragraph, characters)]
+            return Data([window.encoded for window in windows], [window.labels for window in windows])
 
         def save(weights: dict[str, NDArray[Any]]) -> None:
             Tokeniser(config, characters, multiword, weights, spaces=spaces).save(folder)
 
         folder = self.out / TOKENISER_FOLDER
-        self._run(folder, config, LABELS, *data, characters.size, characters.dropped(), save, self.train)
+        run = self._run(config, LABELS, data(train), data(dev), characters.dropped(), save)
+        self._finish(run, folder, self.train)
         return Tokeniser.load(folder)
 
     def train_tagger(self, folder: Path, train: Sequence[Sentence], labels: Labels) -> Tagger:
@@ -100,17 +105,8 @@ class TextModels:
         def save(weights: dict[str, NDArray[Any]]) -> None:
             Tagger(config, vocabulary, labels, weights).save(folder)
 
-        self._run(
-            folder,
-            config,
-            labels,
-            data(train),
-            data(self.dev),
-            vocabulary.size,
-            vocabulary.dropped()[0],
-            save,
-            train,
-        )
+        run = self._run(config, labels, data(train), data(self.dev), vocabulary.dropped()[0], save)
+        self._finish(run, folder, train)
         return Tagger.load(folder)
 
     def tagged(self) -> tuple[list[Sentence], list[Sentence]]:
@@ -151,33 +147,22 @@ class TextModels:
         return found
 
     def _run(
-        self,
-        folder: Path,
-        config: Config,
-        labels: Labels,
-        train: Data,
-        dev: Data,
-        rows: int,
-        dropped: Any,
-        save: Any,
-        sentences: Sequence[Sentence],
-    ) -> None:
-        run = LabellerRun(
+        self, config: Config, labels: Labels, train: Data, dev: Data, dropped: Indices, save: Save
+    ) -> LabellerRun:
+        return LabellerRun(
             config,
             labels,
             train,
             dev,
-            rows=rows,
             dropped=dropped,
             save=save,
             seed=self.seed,
             threads=self.threads,
             listener=self.listener,
         )
-        run.open(
-            folder,
-            fingerprint_of([config, self.seed, self.threads], [], sentences, self.dev),
-            resume=self.resume,
-        )
+
+    def _finish(self, run: LabellerRun, folder: Path, sentences: Sequence[Sentence]) -> None:
+        options = [run.config, run.labels.kinds, self.seed, self.threads]
+        run.open(folder, fingerprint_of(options, [], sentences, self.dev), resume=self.resume)
         with in_threads(self.threads):
             run.finish_epochs()

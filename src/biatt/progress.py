@@ -11,6 +11,11 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemaining
 
 D = TypeVar("D", bound="Display")
 
+UNSHOWN = (
+    "dev_log_likelihood",
+    "dev_accuracy",
+)  # the one has its own place, the other is a mean of others
+
 
 class Display:
     """Draws how many of an epoch's words are done, on standard error."""
@@ -79,9 +84,16 @@ class TrainingDisplay(Display):
         line = f"{name}  "
         if "train_loss" in record:
             line += f"loss {record['train_loss']:.4f}  "
-        scores = f"UAS {100 * record['dev_uas']:.2f}  LAS {100 * record['dev_las']:.2f}"
+        names = [name for name in record if name.startswith("dev_") and name not in UNSHOWN]
+        scores = "  ".join(f"{_shown(name)} {100 * record[name]:.2f}" for name in names)
         self.dev = f"  dev {scores}"
         line += f"dev log-likelihood {record['dev_log_likelihood']:.1f}  {scores}"
         if "seconds" in record:
             line += f"  {record['words_per_second']:,.0f} words/s  {record['seconds']:.0f} s"
         self.message(line + ("  best so far" if record.get("best") else ""))
+
+
+def _shown(name: str) -> str:
+    """dev_las is LAS, dev_lemma lemma."""
+    kind = name.removeprefix("dev_")
+    return kind.upper() if kind in ("uas", "las", "upos", "xpos", "feats") else kind

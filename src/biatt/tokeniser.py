@@ -21,7 +21,7 @@ from biatt.config import Config
 from biatt.conll import MISC, Sentence
 from biatt.errors import ConfigError, ModelError
 from biatt.folders import read_model, unknown_settings, write_model
-from biatt.labeller import FusedLabeller, Labels
+from biatt.labeller import NO_LABEL, FusedLabeller, Labels
 from biatt.multiword import Multiword
 from biatt.vocabulary import ROOT, Encoded, Indices
 
@@ -150,20 +150,21 @@ class Tokeniser:
         }
         write_model(folder, FORMAT, self.config.to_json(), symbols, self.weights)
 
-    def sentences(self, text: str) -> list[Sentence]:
-        """The sentences of a text; a blank line ends one in any case."""
-        paragraphs = [chunks for part in _PARAGRAPHS.split(text) if (chunks := part.split())]
+    def split(self, texts: Sequence[str]) -> list[list[Sentence]]:
+        """The sentences of each text; a blank line ends one in any case."""
+        cut_up = [[chunks for part in _PARAGRAPHS.split(text) if (chunks := part.split())] for text in texts]
+        sentences = iter(self._split([chunks for paragraphs in cut_up for chunks in paragraphs]))
+        return [[s for _ in paragraphs for s in next(sentences)] for paragraphs in cut_up]
+
+    def _split(self, paragraphs: Sequence[list[str]]) -> list[list[Sentence]]:
+        """The sentences of each paragraph, whose chunks these are."""
         windows = [window for chunks in paragraphs for window in cut(Paragraph(chunks), self.characters)]
         found = iter(self.network.label([item.encoded for item in windows], batch_words=BATCH_CHARACTERS))
         labels = iter([numbers[window.core] for window, numbers in zip(windows, found, strict=True)])
-        result: list[Sentence] = []
+        result = []
         for chunks in paragraphs:
-            size = sum(map(len, chunks))
-            parts = []
-            while size:
-                parts.append(next(labels))
-                size -= len(parts[-1])
-            result.extend(self._sentences(chunks, np.concatenate(parts)))
+            count = -(-sum(map(len, chunks)) // WINDOW)
+            result.append(list(self._sentences(chunks, np.concatenate([next(labels) for _ in range(count)]))))
         return result
 
     def _sentences(self, chunks: list[str], labels: Indices) -> Iterator[Sentence]:
@@ -219,7 +220,7 @@ class SentenceBuilder:
 class Window(NamedTuple):
     encoded: Encoded
     core: slice  # the characters of the window that it decides about
-    labels: Indices | None
+    labels: Indices  # of all its characters, where those of the paragraph are known
 
 
 def cut(paragraph: Paragraph, characters: Characters) -> list[Window]:
@@ -234,10 +235,9 @@ def cut(paragraph: Paragraph, characters: Characters) -> list[Window]:
         np.cumsum([len(bag) for bag in bags], out=offsets[1:])
         none = np.empty(0, np.int32)
         encoded = Encoded(np.fromiter(chain(*bags), np.int32, offsets[-1]), offsets, none, none)
-        labels = None
+        labels = np.full((last - first, len(LABELS.kinds)), NO_LABEL, np.int32)
         if paragraph.labels is not None:
-            labels = paragraph.labels[first:last].copy()
-            labels[: start - first] = labels[end - first :] = -1
+            labels[start - first : end - first] = paragraph.labels[start:end]
         windows.append(Window(encoded, slice(start - first, end - first), labels))
     return windows
 

@@ -16,7 +16,7 @@ from biatt import metrics
 from biatt.batches import by_length, collate, with_dropout
 from biatt.card import model_card
 from biatt.confidence import fitted
-from biatt.config import Config
+from biatt.config import Config, TextConfig
 from biatt.conll import Sentence, read
 from biatt.errors import ConfigError, TrainingError
 from biatt.files import replacing
@@ -41,6 +41,7 @@ def train(
     seed: int = 1,
     threads: int = 1,
     search_rate: bool = False,
+    pipeline: TextConfig | None = None,
     resume: bool = False,
     device: str = "cpu",
     licence: str = "not stated",
@@ -50,7 +51,8 @@ def train(
     """Train a model on CoNLL files and leave it in the folder `out`; returns its parser.
 
     Without `dev`, a random `dev_fraction` of the training sentences is held out, as in the paper. With
-    `resume`, an interrupted run goes on from its last epoch; a finished one is just loaded.
+    `resume`, an interrupted run goes on from its last epoch; a finished one is just loaded. With `pipeline`,
+    a tokeniser and a tagger come first, and the parser learns from tags that a tagger gave.
     """
     config, listener, out = config or Config(), listener or Silent(), Path(out)
     if threads < 1:
@@ -59,6 +61,21 @@ def train(
         raise ConfigError(f"The seed must be from 0 to 2^63 - 1, not {seed}.")
     files = [train] if isinstance(train, (str, Path)) else list(train)
     train_sentences, dev_sentences = split_treebank(files, dev, dev_fraction, seed)
+    text_models = None
+    if pipeline:
+        from biatt.pipeline import TextModels
+
+        text_models = TextModels(
+            train_sentences,
+            dev_sentences,
+            pipeline,
+            out=out,
+            seed=seed,
+            threads=threads,
+            resume=resume,
+            listener=listener,
+        )
+        train_sentences, dev_sentences = text_models.prepare()
     vectors = read_vectors(embeddings) if embeddings else None
     if vectors is not None:
         width = vectors.vectors.shape[1]
@@ -88,6 +105,7 @@ def train(
         listener=listener,
     )
     run.about = {
+        "text_models": text_models.scores() if text_models else {},
         "train": [str(file) for file in files],
         "dev": str(dev) if dev else f"{dev_fraction:.0%} of train, held out at random",
         "embeddings": str(embeddings) if embeddings else None,
@@ -114,6 +132,8 @@ def train(
         if search_rate:
             run.search_rate()
         run.finish_epochs()
+    if text_models:
+        text_models.clean()
     return Parser.load(out, device=device)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import codecs
 import io
-import re
 import time
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,14 +17,12 @@ from numpy.typing import NDArray
 from biatt.conll import read
 from biatt.errors import BiattError, ConfigError, FormatError
 from biatt.files import name_of, reading, with_head, writing
-from biatt.text import read_lines
+from biatt.text import HEAD_BYTES, is_conll, read_lines
 
 Input = Literal["text", "tokens", "conllu", "conllx"]
 
-_HEAD_BYTES = 1 << 16  # the part of a file that tells text from binary
 _BLOCK_BYTES = 1 << 20  # far more than a word and its vector
 _LONGEST_SENTENCE = 10_000  # words: gensim leaves out what comes after them
-_CONLL_WORD = re.compile(rb"[0-9]+(?:[-.][0-9]+)?\t")
 _CONTROLS = bytes(range(32)).translate(None, b"\t\n\r")  # bytes that no text holds and most floats do
 
 
@@ -51,7 +48,7 @@ def read_vectors(path: str | Path) -> WordVectors:
             return _read_text(first, file, str(path), first_line=1, count=0, width=None)
         count, width = size
         # Not peek: it shows what happens to be buffered, which can be a single byte.
-        start = file.read(_HEAD_BYTES)
+        start = file.read(HEAD_BYTES)
         if _is_text(start, width=width):
             return _read_text(start, file, str(path), first_line=2, count=count, width=width)
         return _read_binary(start, file, str(path), count, width)
@@ -68,7 +65,7 @@ def _header(line: bytes) -> tuple[int, int] | None:
 def _is_text(start: bytes, *, width: int) -> bool:
     """Does a word with `width` numbers follow the header, or at least something a person could read?"""
     line, newline, _ = start.partition(b"\n")
-    whole = newline or len(start) < _HEAD_BYTES
+    whole = newline or len(start) < HEAD_BYTES
     try:
         for number in line.rstrip().split(b" ")[-width:] if whole else line.split(b" ")[1:-1]:
             float(number)
@@ -218,21 +215,14 @@ def train_vectors(
 def _sentences(source: str | Path, input: Input | None) -> Iterator[list[str]]:
     name = name_of(source)
     with reading(source) as file:
-        head = file.read(_HEAD_BYTES)
+        head = file.read(HEAD_BYTES)
         rest = with_head(head, file, name=name)
-        if input == "conllu" or input == "conllx" or (input is None and _is_conll(head)):
+        if input == "conllu" or input == "conllx" or (input is None and is_conll(head)):
             for sentence in read(rest, format=input, name=name):
                 yield sentence.forms
         else:
             for _, words in read_lines(rest, name=name, raw=input != "tokens"):
                 yield words
-
-
-def _is_conll(head: bytes) -> bool:
-    """Does the first line that is not empty and no comment begin with a number and a tab?"""
-    lines = head.removeprefix(codecs.BOM_UTF8).split(b"\n")
-    word = next((line for line in lines if line.strip() and not line.startswith(b"#")), b"")
-    return _CONLL_WORD.match(word) is not None
 
 
 class _Corpus:
