@@ -30,7 +30,7 @@ def model_card(
             f"{name}, accuracy on dev": ", ".join(
                 f"{kind} {100 * share:.2f}" for kind, share in shares.items()
             )
-            for name, shares in about["text_models"].items()
+            for name, shares in about.get("text_models", {}).items()
         },
         "seed, threads": f"{about['seed']}, {about['threads']}",
         "licence": about["licence"],

@@ -29,6 +29,7 @@ class OutputFormat(str, Enum):
     tree = "tree"
     json = "json"
     svg = "svg"
+    png = "png"
     attention = "attention"
 
 

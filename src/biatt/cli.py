@@ -188,8 +188,8 @@ def parse(
     format: Annotated[
         OutputFormat | None,
         typer.Option(
-            help="Drawn trees, SVG of trees or attention, JSON (a sentence a line), or CoNLL; "
-            "default: tree on a terminal, else CoNLL as read, conllu for text and tokens."
+            help="CoNLL, drawn trees, JSON (a sentence a line), pictures of trees or attention; default: as "
+            "the output's suffix says; tree on a terminal; else CoNLL as read, conllu for text and tokens."
         ),
     ] = None,
     decode: Annotated[Decoding, typer.Option(help="How to read a tree off the scores.")] = Decoding.mst,
@@ -226,8 +226,11 @@ def parse(
         raise ConfigError("--text takes the place of a file: give one of them.")
     if k_best > 1 and decode is not Decoding.mst:
         raise ConfigError(f"--k-best finds spanning trees: it has no --decode {decode.value}.")
-    if format is None and output == "-" and sys.stdout.isatty():
-        format = OutputFormat.tree
+    from biatt.files import reading
+    from biatt.output import format_for, write_parsed
+    from biatt.text import read_input
+
+    out_format: Any = format.value if format else format_for(output, terminal=sys.stdout.isatty())
     source: Any = file or "-"
     name = "--text" if text is not None else "<stdin>" if source == "-" else source
     if text is not None:
@@ -238,10 +241,6 @@ def parse(
     root_choice: Any = roots.value if roots else None
     kind: Any = input_format.value if input_format else None
     parsed: Iterator[biatt.Sentence]
-    from biatt.files import reading
-    from biatt.output import write_parsed
-    from biatt.text import read_input
-
     with reading(source, name=name) as stream:
         sentences = read_input(stream, kind, parser.sentences, name=name)
         if k_best > 1:
@@ -257,9 +256,9 @@ def parse(
                 roots=root_choice,
                 threads=threads,
                 also=also,
-                confidence=confidence or format in (OutputFormat.json, OutputFormat.attention),
+                confidence=confidence or out_format in ("json", "attention"),
             )
-        write_parsed(parsed, output, format.value if format else None, confidence=confidence or k_best > 1)
+        write_parsed(parsed, output, out_format, confidence=confidence or k_best > 1)
 
 
 @app.command()

@@ -234,6 +234,12 @@ class Sentence:
 
     _repr_svg_ = svg
 
+    def png(self) -> bytes:
+        """The same picture as PNG; needs biatt[png]."""
+        from biatt import pictures, render
+
+        return pictures.png(render.svg(self))
+
     @property
     def tokens(self) -> list[Surface]:
         """The tokens of the text, each of one word or, for a multiword token, of several."""
