@@ -2,7 +2,7 @@
 
 A rule says what to do with the letters' case, and what to take off and put on at either end:
 
-    rule("Gave", "give")    l 0 – 3 ive    lower case; nothing at the front; 3 letters off the end, "ive" on
+    rule("Flies", "fly")    l 0 – 3 y      lower case; nothing at the front; at the end, 3 letters off, "y" on
     rule("went", "go")      =go            nothing in common: the lemma itself
 
 Its parts stand between tabs, which no form and no lemma holds.
