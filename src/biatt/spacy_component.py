@@ -32,7 +32,12 @@ CONFIDENCE = "biatt_confidence"  # token._.biatt_confidence
     default_config={"model": "en", "tags": True, "confidence": False},
 )
 def make_component(nlp: Language, name: str, model: str, tags: bool, confidence: bool) -> BiattComponent:
-    return BiattComponent(load(model), tags=tags, confidence=confidence)
+    try:
+        parser = load(model)
+    except ModelError as error:
+        # A saved pipeline brings its own copy of the model after this, so that the folder may be gone.
+        return BiattComponent(None, tags=tags, confidence=confidence, fault=error)
+    return BiattComponent(parser, tags=tags, confidence=confidence)
 
 
 class BiattComponent:
@@ -41,10 +46,24 @@ class BiattComponent:
     With `confidence`, token._.biatt_confidence says how probably head and relation are both right.
     """
 
-    def __init__(self, parser: Parser, *, tags: bool = True, confidence: bool = False) -> None:
-        self.parser, self.tags, self.confidence = parser, tags, confidence
+    def __init__(
+        self,
+        parser: Parser | None,
+        *,
+        tags: bool = True,
+        confidence: bool = False,
+        fault: ModelError | None = None,
+    ) -> None:
+        self._parser, self._fault = parser, fault
+        self.tags, self.confidence = tags, confidence
         if confidence and not Token.has_extension(CONFIDENCE):
             Token.set_extension(CONFIDENCE, default=None)
+
+    @property
+    def parser(self) -> Parser:
+        if self._parser is None:
+            raise self._fault or ModelError("The component has no model yet.")
+        return self._parser
 
     def __call__(self, doc: Doc) -> Doc:
         return next(self.pipe([doc]))
@@ -116,7 +135,7 @@ class BiattComponent:
         self.parser.save(path)
 
     def from_disk(self, path: str | Path, *, exclude: Sequence[str] = ()) -> BiattComponent:
-        self.parser = load(path)
+        self._parser = load(path)
         return self
 
     def to_bytes(self, *, exclude: Sequence[str] = ()) -> bytes:
