@@ -82,7 +82,7 @@ def conditions(work: Workload, options: argparse.Namespace) -> dict[str, Any]:
     config = work.fused.config.model
     return {
         "conditions": {
-            "cpu": _cpu(),
+            "cpu": cpu_name(),
             "cores": cores(),
             "python": platform.python_version(),
             **{name: version(name) for name in PACKAGES},
@@ -129,7 +129,7 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _cpu() -> str:
+def cpu_name() -> str:
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:

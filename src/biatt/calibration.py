@@ -97,7 +97,10 @@ class Calibration:
 
 
 def calibrate(parser: Parser, gold: Iterable[Sentence], *, threads: int = 1) -> Calibration:
-    """Parse sentences that have gold trees, and see how often the parser is right when it is so sure."""
+    """Parse sentences that have gold trees, and see how often the parser is right when it is so sure.
+
+    A model with a tagger was made for its own tags, so it does not see those of the sentences.
+    """
     gold = [sentence for sentence in gold if len(sentence)]
     if not gold:
         raise BiattError("There is no sentence to look at.")
@@ -106,7 +109,9 @@ def calibrate(parser: Parser, gold: Iterable[Sentence], *, threads: int = 1) -> 
     for name, temperature in (("fitted", own), ("unfitted", Temperature())):
         parser.temperature = temperature
         try:
-            parsed = list(parser.parse(gold, confidence=True, threads=threads))
+            parsed = list(
+                parser.parse(gold, confidence=True, threads=threads, retag=parser.tagger is not None)
+            )
         finally:
             parser.temperature = own
         found[name] = _reliabilities(gold, parsed)

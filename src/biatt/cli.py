@@ -214,16 +214,21 @@ def parse(
             "--also", help="Write the tree to DEPS (CoNLL-U) or PHEAD and PDEPREL (CoNLL-X) as well."
         ),
     ] = False,
+    retag: Annotated[
+        bool, typer.Option("--retag", help="Tag CoNLL sentences anew, even where they have tags.")
+    ] = False,
     threads: Annotated[int, typer.Option(min=1, help=THREADS_HELP)] = 1,
     device: Annotated[str, typer.Option(help="cpu, or cuda for a GPU.")] = "cpu",
 ) -> None:
     """Parse raw text, tokens or a CoNLL file.
 
-    Tokens and tags that are there already are kept: of a tagged CoNLL file, HEAD and DEPREL change and
-    everything else stays as it was, byte for byte.
+    Tokens are kept where they are given, and tags too, unless --retag says otherwise: of a tagged CoNLL file,
+    HEAD and DEPREL change and everything else stays as it was, byte for byte.
     """
     if text is not None and file is not None:
         raise ConfigError("--text takes the place of a file: give one of them.")
+    if k_best > 1 and retag:
+        raise ConfigError("--k-best does not go with --retag.")
     if k_best > 1 and decode is not Decoding.mst:
         raise ConfigError(f"--k-best finds spanning trees: it has no --decode {decode.value}.")
     from biatt.files import reading
@@ -256,6 +261,7 @@ def parse(
                 roots=root_choice,
                 threads=threads,
                 also=also,
+                retag=retag,
                 confidence=confidence or out_format in ("json", "attention"),
             )
         write_parsed(parsed, output, out_format, confidence=confidence or k_best > 1)
@@ -333,6 +339,23 @@ def calibrate(
         typer.echo(json.dumps(result.as_dict(), ensure_ascii=False, indent=1))
     else:
         _print_tables(result.tables())
+
+
+@app.command()
+def raw(
+    file: Annotated[
+        str, typer.Argument(help="CoNLL-U file, plain or compressed; - is standard input.")
+    ] = "-",
+    output: Annotated[
+        str, typer.Option("--output", "-o", help="Where to write; - is standard output.")
+    ] = "-",
+) -> None:
+    """Write the raw text of a treebank, a paragraph a line: what a pipeline is to be tried on."""
+    from biatt.files import writing
+    from biatt.tokeniser import raw_text
+
+    with writing(output) as target:
+        target.write(raw_text(biatt.read(file)).encode())
 
 
 @app.command()

@@ -116,17 +116,18 @@ class Parser:
         threads: int = 1,
         also: bool = False,
         confidence: bool = False,
+        retag: bool = False,
     ) -> Iterator[Sentence]:
         """Copies of the sentences with HEAD and DEPREL set, in order, streamed.
 
-        Where there is a tagger, a sentence without any tag gets its tags and lemmas too.
+        Where there is a tagger, a sentence without any tag gets tags and lemmas too; with `retag`, any does.
         `roots` None means one root for CoNLL-U sentences and any number for CoNLL-X ones. With `also`, DEPS
         or PHEAD and PDEPREL hold the tree as well. With `confidence`, the sentences carry their confidence
         and the scores that it comes from.
         """
 
         def parsed(window: list[Sentence]) -> list[Sentence]:
-            window = self.tag(window)
+            window = self.tag(window, retag=retag)
             found = iter(self.scores([sentence for sentence in window if len(sentence)]))
             tree = partial(
                 with_best_tree,
@@ -142,11 +143,13 @@ class Parser:
             for window in in_order(parsed, windows(sentences), threads=threads):
                 yield from window
 
-    def tag(self, sentences: Sequence[Sentence]) -> list[Sentence]:
-        """The sentences; those without any tag are tagged, if there is a tagger."""
+    def tag(self, sentences: Sequence[Sentence], *, retag: bool = False) -> list[Sentence]:
+        """The sentences; those without any tag, or with `retag` all, are tagged, if there is a tagger."""
         if self.tagger is None:
+            if retag:
+                raise ModelError("This model has no tagger.")
             return list(sentences)
-        bare = [i for i, sentence in enumerate(sentences) if not is_tagged(sentence)]
+        bare = [i for i, sentence in enumerate(sentences) if retag or not is_tagged(sentence)]
         found = dict(zip(bare, self.tagger.tag([sentences[i] for i in bare]), strict=True))
         return [found.get(i, sentence) for i, sentence in enumerate(sentences)]
 

@@ -1,0 +1,131 @@
+"""Score a pipeline on a treebank, from raw text and from gold tokens, and time it: writes raw_text.json."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+from collections import deque
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from run import commit, cores, cpu_name, save
+from timing import interleaved, throughput
+
+import biatt
+from biatt.calibration import calibrate, calibration_error
+from biatt.conll import Sentence, read, write
+from biatt.errors import BiattError
+from biatt.metrics import evaluate
+from biatt.parser import Parser, find_model
+from biatt.text import read_text
+from biatt.threads import one_matrix_thread
+from biatt.tokeniser import raw_text
+
+HERE = Path(__file__).parent
+
+
+def main() -> int:
+    options = _options()
+    try:
+        parser = biatt.load(options.model)
+        results = {"conditions": conditions(options), "size": size(find_model(options.model))}
+        for split in options.splits:
+            (path,) = options.treebank.glob(f"*{split}.conllu*")
+            gold = list(read(path, trees=True))
+            results[split] = scores(parser, gold)
+            print(split, results[split], file=sys.stderr, flush=True)
+            if split == options.splits[0]:
+                results["speed"] = speed(parser, gold, options.repeats)
+                found = calibrate(parser, gold)
+                results["calibration"] = {
+                    "split": split,
+                    "temperature": found.temperature._asdict(),
+                    **{
+                        name: {claim: calibration_error(bins) for claim, bins in getattr(found, name).items()}
+                        for name in ("fitted", "unfitted")
+                    },
+                }
+    except BiattError as error:
+        print(error, file=sys.stderr)
+        return 2
+    save(results, options.out / "raw_text.json")
+    return 0
+
+
+def scores(parser: Parser, gold: list[Sentence]) -> dict[str, Any]:
+    """F1 of every CoNLL 2018 metric, from raw text and from gold tokens without tags."""
+    texts = raw_text(gold).split("\n\n")
+    systems = {
+        "raw text": parser.parse(parser.sentences(texts)),
+        "gold tokens": parser.parse(gold, retag=True),
+    }
+    return {
+        name: {str(row[0]): row[3] for row in evaluate(gold, system).tables()[0].rows}
+        for name, system in systems.items()
+    }
+
+
+def speed(parser: Parser, gold: list[Sentence], repeats: int) -> dict[str, Any]:
+    """Words/s, one thread: a text file to a CoNLL-U file, and each part alone in memory."""
+    with tempfile.TemporaryDirectory() as folder:
+        source, target = Path(folder) / "in.txt", Path(folder) / "out.conllu"
+        source.write_text(raw_text(gold), encoding="utf-8")
+        bare = [Sentence.from_words(sentence.forms) for sentence in gold if len(sentence)]
+        tagged = parser.tag(bare)
+
+        def tag() -> object:
+            with one_matrix_thread:
+                return parser.tag(bare)
+
+        rounds = interleaved(
+            {
+                "raw text": lambda: write(parser.parse(parser.sentences(read_text(source))), target),
+                "tokeniser": lambda: deque(parser.sentences(read_text(source)), maxlen=0),
+                "tagger": tag,
+                "parser": lambda: deque(parser.parse(tagged), maxlen=0),
+            },
+            repeats=repeats,
+        )
+        words = sum(map(len, gold))
+        return {"words": words, **{name: throughput(found, words) for name, found in rounds.items()}}
+
+
+def size(folder: Path) -> dict[str, int]:
+    """Bytes of each part of the model."""
+    own = {
+        part: sum(path.stat().st_size for path in (folder / part).iterdir() if path.is_file())
+        for part in ("tokeniser", "tagger", ".")
+    }
+    return {"tokeniser": own["tokeniser"], "tagger": own["tagger"], "parser": own["."]}
+
+
+def conditions(options: argparse.Namespace) -> dict[str, Any]:
+    return {
+        "cpu": cpu_name(),
+        "cores": cores(),
+        **{name: version(name) for name in ("biatt", "numba", "numpy")},
+        "commit": commit(),
+        "model": Path(options.model).name,
+        "treebank": options.treebank.resolve().name,
+        "repeats": options.repeats,
+        "load_before": os.getloadavg()[0],
+    }
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "--treebank", type=Path, required=True, help="folder with *dev.conllu and *test.conllu"
+    )
+    parser.add_argument("--model", default="en", help="name of a bundled model, or a folder")
+    parser.add_argument("--splits", nargs="+", default=["dev"], help="which files; the first is also timed")
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--out", type=Path, default=HERE, help="folder of raw_text.json")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
