@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
+import subprocess
 import sys
 import tempfile
 from collections import deque
+from collections.abc import Iterable
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -31,13 +34,15 @@ def main() -> int:
     options = _options()
     try:
         parser = biatt.load(options.model)
-        results = {"conditions": conditions(options), "size": size(find_model(options.model))}
+        results: dict[str, Any] = {"conditions": conditions(options), "size": size(find_model(options.model))}
         for split in options.splits:
             (path,) = options.treebank.glob(f"*{split}.conllu*")
             gold = list(read(path, trees=True))
             results[split] = scores(parser, gold)
             print(split, results[split], file=sys.stderr, flush=True)
             if split == options.splits[0]:
+                if options.udpipe:
+                    results["udpipe"] = udpipe(parser, options.treebank, gold, options.udpipe)
                 results["speed"] = speed(parser, gold, options.repeats)
                 found = calibrate(parser, gold)
                 results["calibration"] = {
@@ -62,10 +67,39 @@ def scores(parser: Parser, gold: list[Sentence]) -> dict[str, Any]:
         "raw text": parser.parse(parser.sentences(texts)),
         "gold tokens": parser.parse(gold, retag=True),
     }
-    return {
-        name: {str(row[0]): row[3] for row in evaluate(gold, system).tables()[0].rows}
-        for name, system in systems.items()
-    }
+    return {name: _scores(gold, system) for name, system in systems.items()}
+
+
+def _scores(gold: list[Sentence], system: Iterable[Sentence]) -> dict[str, Any]:
+    return {str(row[0]): row[3] for row in evaluate(gold, system).tables()[0].rows}
+
+
+def udpipe(parser: Parser, treebank: Path, gold: list[Sentence], environment: Path) -> dict[str, Any]:
+    """The same scores with UDPipe's tokeniser and tagger, trained on the same files, before our parser."""
+    (train,), (dev,) = treebank.glob("*train.conllu*"), treebank.glob("*dev.conllu*")
+    with tempfile.TemporaryDirectory() as name:
+        files = {
+            part: Path(name) / part for part in ("train", "dev", "raw", "tokens", "out_raw", "out_tokens")
+        }
+        write(read(train), files["train"])
+        write(read(dev), files["dev"])
+        files["raw"].write_text(raw_text(gold), encoding="utf-8")
+        write((sentence.with_rows(_bare(sentence)) for sentence in gold), files["tokens"])
+        command = [environment / "bin" / "python", HERE / "udpipe_text.py", *files.values()]
+        done = subprocess.run(list(map(str, command)), check=True, capture_output=True, text=True)
+        about = json.loads(done.stdout.splitlines()[-1])
+        words = sum(map(len, gold))
+        seconds = about.pop("cpu_seconds")
+        systems = {"raw text": files["out_raw"], "gold tokens": files["out_tokens"]}
+        return {
+            **about,
+            "words_per_cpu_second": {part: words / taken for part, taken in seconds.items()},
+            **{name: _scores(gold, parser.parse(read(path))) for name, path in systems.items()},
+        }
+
+
+def _bare(sentence: Sentence) -> list[list[str]]:
+    return [[*row[:2], *"____", *row[6:]] for row in sentence.rows]
 
 
 def speed(parser: Parser, gold: list[Sentence], repeats: int) -> dict[str, Any]:
@@ -122,6 +156,9 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("--model", default="en", help="name of a bundled model, or a folder")
     parser.add_argument("--splits", nargs="+", default=["dev"], help="which files; the first is also timed")
+    parser.add_argument(
+        "--udpipe", type=Path, help="folder of the peers' environment: train and score UDPipe too"
+    )
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--out", type=Path, default=HERE, help="folder of raw_text.json")
     return parser.parse_args()

@@ -33,24 +33,28 @@ PAD, UNKNOWN, ROOT = 0, 1, 2
 Trees = list[tuple[list[int], list[str]]]
 
 
+def read_udpipe(path: str) -> Any:
+    """The sentences of a CoNLL-U file as UDPipe holds them."""
+    from ufal.udpipe import InputFormat, ProcessingError, Sentence, Sentences
+
+    found, error = Sentences(), ProcessingError()
+    reader = InputFormat.newConlluInputFormat()
+    with open(path, encoding="utf-8") as file:
+        reader.setText(file.read())
+    sentence = Sentence()
+    while reader.nextSentence(sentence, error):
+        found.append(sentence)
+        sentence = Sentence()
+    return found
+
+
 def udpipe(train: str, dev: str, test: str, seconds: float) -> tuple[Trees, dict[str, Any]]:
     """UDPipe's transition-based parser, beam 5: form, UPOS and FEATS."""
-    from ufal.udpipe import InputFormat, Model, ProcessingError, Sentence, Sentences, Trainer
-
-    def read(path: str) -> Any:
-        found, error = Sentences(), ProcessingError()
-        reader = InputFormat.newConlluInputFormat()
-        with open(path, encoding="utf-8") as file:
-            reader.setText(file.read())
-        sentence = Sentence()
-        while reader.nextSentence(sentence, error):
-            found.append(sentence)
-            sentence = Sentence()
-        return found
+    from ufal.udpipe import Model, ProcessingError, Trainer
 
     error = ProcessingError()
     trained = Trainer.train(
-        "morphodita_parsito", read(train), read(dev), "none", "none", UDPIPE_OPTIONS, error
+        "morphodita_parsito", read_udpipe(train), read_udpipe(dev), "none", "none", UDPIPE_OPTIONS, error
     )
     if error.occurred():
         raise RuntimeError(error.message)
@@ -59,7 +63,7 @@ def udpipe(train: str, dev: str, test: str, seconds: float) -> tuple[Trees, dict
         file.flush()
         model = Model.load(file.name)
     trees = []
-    for sentence in read(test):
+    for sentence in read_udpipe(test):
         if not model.parse(sentence, "beam_search=5", error):
             raise RuntimeError(error.message)
         words = [sentence.words[i] for i in range(1, sentence.words.size())]
