@@ -17,7 +17,7 @@ from biatt.confidence import Temperature, confidence, head_distribution
 from biatt.config import Config
 from biatt.conll import Sentence
 from biatt.decode import Decoder, Heads, Roots, Scores
-from biatt.errors import BiattError, ConfigError, ModelError
+from biatt.errors import BiattError, ConfigError, FormatError, ModelError
 from biatt.folders import SETTINGS, read_model, unknown_settings, write_model
 from biatt.inference import FusedNetwork
 from biatt.tagger import Tagger, is_tagged
@@ -31,6 +31,7 @@ MODELS = Path(__file__).parent / "models"  # those that come with the package
 
 WINDOW_SENTENCES = 256  # read ahead and sorted by length; bounds the memory of a stream
 WINDOW_CHARACTERS = 25_000  # of raw text: about as much
+LONGEST_SENTENCE = 5000  # words: memory grows with their square
 BATCH_WORDS = 250  # scored at once; the fastest of the budgets that benchmarks/run.py tries
 
 
@@ -198,6 +199,7 @@ class Parser:
         """The k most probable trees of a sentence, or all, best first, with their confidence."""
         if not len(sentence):
             return [sentence]
+        _check_length(sentence)
         (sentence,) = self.tag([sentence])
         roots = roots or default_roots(sentence)
         (scores,) = self.scores([sentence])
@@ -213,6 +215,7 @@ def windows(sentences: Iterable[Sentence]) -> Iterator[list[Sentence]]:
     window: list[Sentence] = []
     try:
         for sentence in sentences:
+            _check_length(sentence)
             window.append(sentence)
             if len(window) == WINDOW_SENTENCES:
                 yield window
@@ -222,6 +225,12 @@ def windows(sentences: Iterable[Sentence]) -> Iterator[list[Sentence]]:
         raise
     if window:
         yield window
+
+
+def _check_length(sentence: Sentence) -> None:
+    if len(sentence) > LONGEST_SENTENCE:
+        fault = f"the sentence has {len(sentence):,} words; a tree can have up to {LONGEST_SENTENCE:,}."
+        raise FormatError(fault, source=sentence.source, line=sentence.line)
 
 
 def text_windows(texts: Iterable[str]) -> Iterator[list[str]]:
