@@ -19,10 +19,11 @@ from timing import interleaved, throughput
 
 import biatt
 from biatt.calibration import calibrate, calibration_error
-from biatt.conll import Sentence, read, write
+from biatt.conll import read, write
 from biatt.errors import BiattError
 from biatt.metrics import evaluate
 from biatt.parser import Parser, find_model
+from biatt.sentence import Sentence
 from biatt.text import read_text
 from biatt.threads import one_matrix_thread
 from biatt.tokeniser import raw_text

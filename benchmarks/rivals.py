@@ -18,9 +18,10 @@ from typing import Any
 
 from run import commit, save
 
-from biatt.conll import Sentence, read, write
+from biatt.conll import read, write
 from biatt.errors import BiattError
 from biatt.metrics import evaluate
+from biatt.sentence import Sentence
 from biatt.training import split_treebank
 
 HERE = Path(__file__).parent

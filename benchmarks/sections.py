@@ -22,11 +22,12 @@ from workload import Workload, untrained
 from biatt import decode
 from biatt.batches import Batch, by_length, collate, shuffled
 from biatt.config import PRESETS
-from biatt.conll import Sentence, read, write
+from biatt.conll import read, write
 from biatt.fused import in_threads
 from biatt.model import BiAtt, log_likelihood
 from biatt.optimiser import Adam
 from biatt.parser import BATCH_WORDS, WINDOW_SENTENCES, Parser
+from biatt.sentence import Sentence
 from biatt.threads import run
 
 Results = dict[str, Any]

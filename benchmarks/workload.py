@@ -9,10 +9,11 @@ import numpy as np
 import torch
 
 from biatt.config import Config, preset
-from biatt.conll import DEPREL, FEATS, FORM, LEMMA, UPOS, XPOS, Sentence, read, write
+from biatt.conll import read, write
 from biatt.errors import BiattError
 from biatt.model import BiAtt
 from biatt.parser import Parser
+from biatt.sentence import DEPREL, FEATS, FORM, LEMMA, UPOS, XPOS, Sentence
 from biatt.vocabulary import Vocabulary
 
 

@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from biatt.alignment import align, common_subsequence, lay_out, line_of, without_spaces
-from biatt.conll import Sentence, read
+from biatt.conll import read
 from biatt.errors import FormatError
+from biatt.sentence import Sentence
 
 
 def sentences(*texts: str, name: str = "file.conllu") -> list[Sentence]:

@@ -94,6 +94,18 @@ def test_treebank_without_files_is_refused_in_one_sentence(tmp_path: Path) -> No
     assert done.stderr == f"{tmp_path} has 0 files *train.conllu*, but must have one.\n"
 
 
+def test_raw_text_is_scored_and_timed(tmp_path: Path) -> None:
+    write(generate(6, seed=2), tmp_path / "x-dev.conllu")
+    options = ["--treebank", str(tmp_path), "--repeats", "1", "--out", str(tmp_path)]
+    subprocess.run([sys.executable, str(FOLDER / "raw_text.py"), *options], check=True)
+    found = json.loads((tmp_path / "raw_text.json").read_text())
+    assert set(found) == {"conditions", "size", "dev", "speed", "calibration"}
+    assert found["dev"]["gold tokens"]["Words"] == 100
+    assert set(found["dev"]["raw text"]) >= {"Tokens", "Sentences", "UPOS", "Lemmas", "LAS", "MLAS", "BLEX"}
+    assert set(found["speed"]) == {"words", "raw text", "tokeniser", "tagger", "parser"}
+    assert all(set(found["speed"][part]) == SPEEDS for part in ("raw text", "tokeniser"))
+
+
 def test_paths_take_turns_after_one_round_to_warm_up(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[str] = []
     paths = {name: lambda name=name: calls.append(name) for name in "ab"}

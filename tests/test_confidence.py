@@ -21,11 +21,12 @@ from biatt.confidence import (
     hellinger,
     lowest,
 )
-from biatt.conll import Sentence, read, write
+from biatt.conll import read, write
 from biatt.decode import Scores
 from biatt.errors import ConfigError
 from biatt.grammar import generate
 from biatt.parser import Parser
+from biatt.sentence import Sentence
 from test_parser import random_parser
 
 PARSER = random_parser(seed=3)

@@ -22,8 +22,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from biatt import conll
-from biatt.conll import DEPS, HEAD, MISC, Sentence, Token, format_of, read, write
+from biatt.conll import format_of, read, write
 from biatt.errors import FormatError
+from biatt.sentence import DEPS, HEAD, MISC, Sentence, Token
 
 ROOT = Path(__file__).parents[1]
 SHARED = Path(__file__).parents[2] / "shared"

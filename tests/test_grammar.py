@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from biatt.conll import FEATS, UPOS_TAGS, Sentence, read, write
+from biatt.conll import UPOS_TAGS, read, write
 from biatt.grammar import generate
+from biatt.sentence import FEATS, Sentence
 
 MANY = generate(2000, seed=7)
 

@@ -5,10 +5,10 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from biatt.conll import Sentence
 from biatt.errors import ConfigError
 from biatt.grammar import generate
 from biatt.heatmap import attention
+from biatt.sentence import Sentence
 from test_confidence import PARSER
 
 SVG = "{http://www.w3.org/2000/svg}"

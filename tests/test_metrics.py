@@ -14,9 +14,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from udtools import udeval
 
-from biatt.conll import DEPREL, DEPS, FEATS, FORM, HEAD, ID, LEMMA, UPOS, XPOS, Sentence, read
+from biatt.conll import read
 from biatt.errors import BiattError, FormatError
 from biatt.metrics import Evaluation, Punctuation, Ratio, Style, evaluate, is_punctuation
+from biatt.sentence import DEPREL, DEPS, FEATS, FORM, HEAD, ID, LEMMA, UPOS, XPOS, Sentence
 
 SHARED = Path(__file__).parents[2] / "shared"
 VECTORS = SHARED / "vectors" / "conllx-eval"

@@ -10,12 +10,13 @@ from xml.etree import ElementTree
 
 import pytest
 
-from biatt.conll import Sentence, read
+from biatt.conll import read
 from biatt.errors import ConfigError, FormatError
 from biatt.grammar import generate
 from biatt.output import format_for, write_parsed
 from biatt.parser import LONGEST_SENTENCE
 from biatt.pictures import png, stacked
+from biatt.sentence import Sentence
 from test_parser import PARSER
 
 SENTENCES = generate(3, seed=9)

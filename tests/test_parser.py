@@ -23,12 +23,13 @@ from threadpoolctl import threadpool_info
 
 from biatt import parser as parser_module
 from biatt.config import COLUMNS, Config, ModelConfig
-from biatt.conll import DEPREL, DEPS, HEAD, PDEPREL, PHEAD, Sentence, read, write
+from biatt.conll import read, write
 from biatt.decode import heads as decoded_heads
 from biatt.decode import is_projective, is_tree
 from biatt.errors import FormatError, ModelError
 from biatt.grammar import generate
 from biatt.parser import WINDOW_SENTENCES, Parser, load
+from biatt.sentence import DEPREL, DEPS, HEAD, PDEPREL, PHEAD, Sentence
 from biatt.vocabulary import Vocabulary
 from test_model import LARGER, parts
 

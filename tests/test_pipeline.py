@@ -12,13 +12,13 @@ import pytest
 
 import biatt
 from biatt.config import TextConfig, preset, with_settings
-from biatt.conll import Sentence
 from biatt.errors import ConfigError, ModelError, TrainingError
 from biatt.grammar import generate
 from biatt.metrics import evaluate
 from biatt.parser import Parser
 from biatt.pipeline import FOLDS_FOLDER
 from biatt.runs import Silent
+from biatt.sentence import Sentence
 from biatt.tokeniser import raw_text
 from biatt.training import train
 

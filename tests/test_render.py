@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from biatt.conll import Sentence
 from biatt.errors import FormatError
 from biatt.render import svg, tree
+from biatt.sentence import Sentence
 
 SVG = "{http://www.w3.org/2000/svg}"
 PATIENT = settings(deadline=None)  # a busy machine is no failure

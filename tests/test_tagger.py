@@ -11,11 +11,11 @@ import torch
 
 from biatt.batches import collate
 from biatt.config import Config, ModelConfig
-from biatt.conll import FEATS, LEMMA, UPOS, XPOS, Sentence
 from biatt.errors import ModelError
 from biatt.grammar import generate
 from biatt.labeller import Labels, best_labels
 from biatt.model import Labeller
+from biatt.sentence import FEATS, LEMMA, UPOS, XPOS, Sentence
 from biatt.tagger import Tagger, gold_columns, is_tagged, labels_of
 from biatt.vocabulary import Vocabulary
 

@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 
 from biatt import tokeniser as module
 from biatt.config import Config, ModelConfig
-from biatt.conll import Sentence, read
+from biatt.conll import read
 from biatt.errors import ModelError
 from biatt.grammar import generate
 from biatt.multiword import Multiword
+from biatt.sentence import Sentence
 from biatt.tokeniser import LABELS, NO_SPACE, Characters, Paragraph, Tokeniser, cut, paragraphs, raw_text
 
 TREEBANK = generate(40, seed=3)

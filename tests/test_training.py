@@ -25,13 +25,14 @@ from safetensors import safe_open
 from biatt import training
 from biatt.checkpoint import State
 from biatt.config import Config, TrainingConfig, with_settings
-from biatt.conll import Sentence, read, write
+from biatt.conll import read, write
 from biatt.errors import BiattError, ConfigError, FormatError, ModelError, TrainingError
 from biatt.grammar import generate
 from biatt.metrics import evaluate
 from biatt.optimiser import Adam
 from biatt.parser import Parser, load
 from biatt.runs import CHECKPOINT, METRICS, Silent
+from biatt.sentence import Sentence
 from biatt.training import ParserRun, split_treebank, train
 from biatt.vocabulary import Vocabulary
 

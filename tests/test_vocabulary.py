@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from biatt.config import COLUMNS
-from biatt.conll import Sentence
 from biatt.errors import ModelError
+from biatt.sentence import Sentence
 from biatt.vocabulary import AFFIX, ROOT, Encoded, Vocabulary, spelling
 
 CAT = Sentence.from_words(

@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from biatt.comparison import Comparison, compare
     from biatt.config import Config, preset, with_settings
-    from biatt.conll import Sentence, Token, read, write
+    from biatt.conll import read, write
     from biatt.decode import Scores
     from biatt.errors import BiattError
     from biatt.evaluation import Evaluation
     from biatt.metrics import evaluate
     from biatt.parser import Parser, load
+    from biatt.sentence import Sentence, Token
     from biatt.text import read_tokens
     from biatt.training import train
 
@@ -34,8 +35,8 @@ _HOME = {
     "Evaluation": "evaluation",
     "Parser": "parser",
     "Scores": "decode",
-    "Sentence": "conll",
-    "Token": "conll",
+    "Sentence": "sentence",
+    "Token": "sentence",
     "compare": "comparison",
     "evaluate": "metrics",
     "load": "parser",

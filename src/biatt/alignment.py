@@ -14,8 +14,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from biatt.conll import FORM, Sentence
 from biatt.errors import FormatError
+from biatt.sentence import FORM, Sentence
 
 Span = tuple[int, int]  # first character, one past the last
 

@@ -12,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from biatt.confidence import Confidence, Temperature
-from biatt.conll import Sentence
 from biatt.errors import BiattError, ConfigError
 from biatt.evaluation import Row, Table, percent, plain
 from biatt.files import replacing
 from biatt.parser import Parser
+from biatt.sentence import Sentence
 
 BINS = 10  # of a reliability diagram
 

@@ -29,11 +29,11 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from biatt.conll import Sentence
 from biatt.errors import BiattError, ConfigError
 from biatt.evaluation import Punctuation, Ratio, Row, Style, Table, percent, plain
 from biatt.files import name_of
 from biatt.metrics import ARC_LENGTHS, Arc, arcs_of, check_same_words, manner_of, sentences_of, trees_of
+from biatt.sentence import Sentence
 
 _DRAWN_AT_ONCE = 1 << 20  # sentences, which bounds the memory of the bootstrap
 _TEXT_SHOWN = 60  # characters

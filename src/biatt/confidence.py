@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from biatt import trees
-from biatt.conll import MISC, Sentence
 from biatt.decode import Floats, Roots, Scores
 from biatt.errors import ConfigError
+from biatt.sentence import MISC, Sentence
 
 TREE_COMMENT = "# tree_logprob = "
 COOLEST, HOTTEST = 0.1, 10.0  # temperatures to choose from

@@ -11,7 +11,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
-from biatt.conll import Sentence
+from biatt.sentence import Sentence
 
 # A kind of word and its words, each with its plural or past tense where that is irregular.
 LEXICON = """

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from biatt.conll import Sentence
 from biatt.errors import ConfigError
 from biatt.render import escaped, pixels
+from biatt.sentence import Sentence
 
 _CELL = 18  # pixels
 _SIZE = 12  # of the words

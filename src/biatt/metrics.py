@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from biatt.alignment import Layout, align, lay_out, line_of
-from biatt.conll import FEATS, HEAD, LEMMA, UPOS, XPOS, Sentence, read
+from biatt.conll import read
 from biatt.decode import crossing_arcs
 from biatt.errors import BiattError, FormatError
 from biatt.evaluation import (
@@ -37,6 +37,7 @@ from biatt.evaluation import (
     Style,
     Table,
 )
+from biatt.sentence import FEATS, HEAD, LEMMA, UPOS, XPOS, Sentence
 
 __all__ = [
     "Attachment",

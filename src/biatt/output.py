@@ -8,10 +8,11 @@ from typing import Literal, get_args
 
 from biatt import heatmap, render
 from biatt.confidence import annotated
-from biatt.conll import Sentence, write
+from biatt.conll import write
 from biatt.errors import ConfigError
 from biatt.files import writing
 from biatt.pictures import png, stacked
+from biatt.sentence import Sentence
 
 Output = Literal["conllu", "conllx", "tree", "json", "svg", "png", "attention"]
 

@@ -16,7 +16,6 @@ from typing import Any
 from numpy.typing import NDArray
 
 from biatt.config import Config, TextConfig
-from biatt.conll import FORM, Sentence
 from biatt.errors import TrainingError
 from biatt.fused import in_threads
 from biatt.labeller import Labels
@@ -24,6 +23,7 @@ from biatt.labelling import Data, LabellerRun, Save
 from biatt.multiword import Multiword
 from biatt.parser import TAGGER_FOLDER, TOKENISER_FOLDER
 from biatt.runs import METRICS, Listener, fingerprint_of
+from biatt.sentence import FORM, Sentence
 from biatt.tagger import Tagger, gold_columns, labels_of
 from biatt.tokeniser import LABELS, NO_SPACE, Characters, Paragraph, Tokeniser, cut, paragraphs
 from biatt.vocabulary import Indices, Vocabulary

@@ -8,8 +8,8 @@ import unicodedata
 from html import escape
 from typing import Any, NamedTuple
 
-from biatt.conll import DEPREL, FORM, HEAD, UPOS, Sentence
 from biatt.errors import FormatError
+from biatt.sentence import DEPREL, FORM, HEAD, UPOS, Sentence
 
 # Control characters would move the cursor or colour the terminal; XML forbids the rest.
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff]")

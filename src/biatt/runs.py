@@ -26,12 +26,12 @@ from torch import Tensor
 from biatt.batches import shuffled
 from biatt.checkpoint import State, load_checkpoint, save_checkpoint, with_prefix
 from biatt.config import TrainingConfig
-from biatt.conll import Sentence
 from biatt.errors import ConfigError, TrainingError
 from biatt.files import replacing
 from biatt.folders import WEIGHTS
 from biatt.model import Encoder, Noise
 from biatt.optimiser import Adam
+from biatt.sentence import Sentence
 
 CHECKPOINT = "checkpoint.safetensors"
 METRICS = "metrics.jsonl"

@@ -19,9 +19,9 @@ from spacy.language import Language
 from spacy.tokens import Doc, Token
 from spacy.util import minibatch
 
-from biatt.conll import Sentence
 from biatt.errors import ModelError
 from biatt.parser import Parser, load
+from biatt.sentence import Sentence
 
 CONFIDENCE = "biatt_confidence"  # token._.biatt_confidence
 

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from biatt import lemmas
 from biatt.config import Config
-from biatt.conll import FEATS, FORM, LEMMA, UPOS, XPOS, Sentence
 from biatt.errors import ConfigError, ModelError
 from biatt.folders import read_model, unknown_settings, write_model
 from biatt.labeller import FusedLabeller, Labels
+from biatt.sentence import FEATS, FORM, LEMMA, UPOS, XPOS, Sentence
 from biatt.vocabulary import EMPTY, Indices, Vocabulary
 
 FORMAT = "biatt-tagger"  # what its folder calls itself

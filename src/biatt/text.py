@@ -12,9 +12,10 @@ from itertools import groupby
 from pathlib import Path
 from typing import BinaryIO, Literal
 
-from biatt.conll import Sentence, read
+from biatt.conll import read
 from biatt.errors import FormatError
 from biatt.files import name_of, reading, with_head
+from biatt.sentence import Sentence
 
 Input = Literal["text", "tokens", "conllu", "conllx"]
 

@@ -18,11 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biatt.config import Config
-from biatt.conll import MISC, Sentence
 from biatt.errors import ConfigError, ModelError
 from biatt.folders import read_model, unknown_settings, write_model
 from biatt.labeller import NO_LABEL, FusedLabeller, Labels
 from biatt.multiword import Multiword
+from biatt.sentence import MISC, Sentence
 from biatt.vocabulary import ROOT, Encoded, Indices
 
 FORMAT = "biatt-tokeniser"  # what its folder calls itself

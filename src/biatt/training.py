@@ -17,13 +17,14 @@ from biatt.batches import by_length, collate, with_dropout
 from biatt.card import model_card
 from biatt.confidence import fitted
 from biatt.config import Config, TextConfig
-from biatt.conll import Sentence, read
+from biatt.conll import read
 from biatt.errors import ConfigError, TrainingError
 from biatt.files import replacing
 from biatt.fused import in_threads
 from biatt.model import BiAtt, Noise, disagreement, log_likelihood, scores, torch_device
 from biatt.parser import BATCH_WORDS, Parser, with_best_tree
 from biatt.runs import Listener, Run, Silent, fingerprint_of
+from biatt.sentence import Sentence
 from biatt.vocabulary import Vocabulary
 from biatt.wordvectors import read_vectors
 

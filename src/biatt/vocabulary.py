@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biatt.config import COLUMNS
-from biatt.conll import FEATS, FORM, Sentence
 from biatt.errors import ModelError
+from biatt.sentence import FEATS, FORM, Sentence
 
 Indices = NDArray[np.int32]
 
