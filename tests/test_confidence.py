@@ -22,10 +22,10 @@ from biatt.confidence import (
     lowest,
 )
 from biatt.conll import read, write
-from biatt.decode import Scores
 from biatt.errors import ConfigError
 from biatt.grammar import generate
 from biatt.parser import Parser
+from biatt.scores import Scores
 from biatt.sentence import Sentence
 from test_parser import random_parser
 

@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from biatt import decode
+from biatt.scores import Pair, Scores
 
 Matrix = npt.NDArray[np.floating[Any]]
 ROOTS: tuple[decode.Roots, ...] = ("single", "any")
@@ -319,8 +320,8 @@ def test_mst_time_grows_with_the_square_of_the_length(roots: decode.Roots) -> No
 def test_agreement_is_the_sum_of_both_directions_and_one_direction_counts_once() -> None:
     left, right = np.array([[0.0, -1.0]], dtype=np.float32), np.array([[-2.0, -3.0]], dtype=np.float32)
     relations = np.zeros((1, 4), dtype=np.float32)
-    assert decode.Scores(left, right, relations).agreement.tolist() == [[-2.0, -4.0]]
-    assert decode.Scores(left, left, relations).agreement is left
+    assert Scores(left, right, relations).agreement.tolist() == [[-2.0, -4.0]]
+    assert Scores(left, left, relations).agreement is left
 
 
 @given(n=st.integers(1, 4), relations=st.integers(1, 4), hidden=st.integers(1, 3), data=st.data())
@@ -331,20 +332,20 @@ def test_pair_of_word_and_head_adds_its_hidden_layer_to_the_scores_of_relations(
         return data.draw(arrays(np.float64, shape, elements=st.floats(-50, 50)))
 
     arcs, logits = numbers(n, n + 1), numbers(n, relations)
-    pair = decode.Pair(numbers(n, hidden), numbers(n + 1, hidden), numbers(hidden, relations))
+    pair = Pair(numbers(n, hidden), numbers(n + 1, hidden), numbers(hidden, relations))
     heads = data.draw(st.lists(st.integers(0, n), min_size=n, max_size=n))
     expected = logits.copy()
     for t, r, k in product(range(n), range(relations), range(hidden)):
         total = pair.words[t, k] + pair.heads[heads[t], k]
         expected[t, r] += (total if total > 0 else 0.1 * total) * pair.out[k, r]
-    found = decode.Scores(arcs, arcs, logits, pair).relation_scores(heads)
+    found = Scores(arcs, arcs, logits, pair).relation_scores(heads)
     np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-4)  # the slope is a float32
-    assert decode.Scores(arcs, arcs, logits).relation_scores(heads).tolist() == logits.tolist()
+    assert Scores(arcs, arcs, logits).relation_scores(heads).tolist() == logits.tolist()
 
 
 def test_relations_are_log_probabilities_even_of_huge_scores() -> None:
     arcs, scores = np.zeros((2, 3)), np.array([[0.0, np.log(3.0)], [1e5, -1e5]])
-    found = decode.Scores(arcs, arcs, scores).relations([0, 1])
+    found = Scores(arcs, arcs, scores).relations([0, 1])
     np.testing.assert_allclose(np.exp(found), [[0.25, 0.75], [1.0, 0.0]])
     assert np.isfinite(found).all()
 

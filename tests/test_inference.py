@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from biatt.batches import collate
 from biatt.config import ModelConfig
-from biatt.decode import Scores
 from biatt.errors import ModelError
 from biatt.inference import FusedNetwork
 from biatt.model import BiAtt, scores
+from biatt.scores import Scores
 from test_model import (
     RELATIONS,
     ROWS,

@@ -16,7 +16,6 @@ from torch import Tensor
 
 from biatt.batches import Batch, collate
 from biatt.config import ModelConfig, TrainingConfig
-from biatt.decode import Scores
 from biatt.model import (
     BiAtt,
     Grid,
@@ -31,6 +30,7 @@ from biatt.model import (
     recurrence,
     scores,
 )
+from biatt.scores import Scores
 from biatt.vocabulary import Encoded
 
 Array = np.ndarray[Any, np.dtype[np.float64]]

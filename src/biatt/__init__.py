@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from biatt.comparison import Comparison, compare
     from biatt.config import Config, preset, with_settings
     from biatt.conll import read, write
-    from biatt.decode import Scores
     from biatt.errors import BiattError
     from biatt.evaluation import Evaluation
     from biatt.metrics import evaluate
     from biatt.parser import Parser, load
+    from biatt.scores import Scores
     from biatt.sentence import Sentence, Token
     from biatt.text import read_tokens
     from biatt.training import train
@@ -34,7 +34,7 @@ _HOME = {
     "Config": "config",
     "Evaluation": "evaluation",
     "Parser": "parser",
-    "Scores": "decode",
+    "Scores": "scores",
     "Sentence": "sentence",
     "Token": "sentence",
     "compare": "comparison",

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from biatt.decode import Floats, Pair, Scores
+from biatt.scores import Floats, Pair, Scores
 from biatt.vocabulary import Encoded, Indices
 
 

@@ -15,8 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from biatt import trees
-from biatt.decode import Floats, Roots, Scores
+from biatt.decode import Roots
 from biatt.errors import ConfigError
+from biatt.scores import Floats, Scores
 from biatt.sentence import MISC, Sentence
 
 TREE_COMMENT = "# tree_logprob = "

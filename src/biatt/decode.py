@@ -16,7 +16,7 @@ Work is done in float64, and is exact up to its rounding of the widest range of 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -26,62 +26,10 @@ from biatt.compiled import compiled
 Decoder = Literal["mst", "argmax", "projective"]
 Roots = Literal["single", "any"]
 
-Floats = npt.NDArray[np.floating[Any]]
 Heads = npt.NDArray[np.int32]
 
 NO_ARC = -np.inf
-SLOPE = np.float32(0.1)  # of the leaky rectified linear function
 LIMIT = 1e250  # scores stay within ±LIMIT, so that no sum of them overflows
-
-
-class Pair(NamedTuple):
-    """A hidden layer of size k over a word and its head, that adds to the scores of relations."""
-
-    words: Floats  # (n, k)
-    heads: Floats  # (n + 1, k)
-    out: Floats  # (k, R)
-
-
-class Attention(NamedTuple):
-    """Probabilities of heads, each (n, n + 1): row t − 1 is the dependent t, column j the head j."""
-
-    left_to_right: Floats
-    right_to_left: Floats
-    agreement: Floats  # the product of both, normalised
-
-
-class Scores(NamedTuple):
-    """What a network says of one sentence of n words; head position 0 is ROOT."""
-
-    left: Floats  # (n, n + 1)  log aˡ: row t − 1 is the dependent t, column j the head j
-    right: Floats  # (n, n + 1)  log aʳ; the same object as `left` in a model of one direction
-    logits: Floats  # (n, R)  scores of the relations, without what heads add
-    pair: Pair | None = None
-
-    def relation_scores(self, heads: npt.ArrayLike) -> Floats:
-        """The scores of the relations (n, R) where the words have these heads."""
-        if self.pair is None:
-            return self.logits
-        hidden = self.pair.words + self.pair.heads[np.asarray(heads)]
-        scores: Floats = self.logits + np.maximum(hidden, SLOPE * hidden) @ self.pair.out
-        return scores
-
-    def relations(self, heads: npt.ArrayLike) -> Floats:
-        """Their log-probabilities."""
-        scores = self.relation_scores(heads)
-        scores = scores - scores.max(-1, keepdims=True)
-        result: Floats = scores - np.log(np.exp(scores).sum(-1, keepdims=True))
-        return result
-
-    @property
-    def attention(self) -> Attention:
-        left, right, both = np.exp(self.left), np.exp(self.right), np.exp(self.agreement)
-        return Attention(left, right, both / both.sum(-1, keepdims=True))
-
-    @property
-    def agreement(self) -> Floats:
-        """The arc scores that both directions agree on, log aˡ + log aʳ: (n, n + 1)."""
-        return self.left if self.left is self.right else self.left + self.right
 
 
 def heads(arc_scores: npt.ArrayLike, *, decoder: Decoder = "mst", roots: Roots = "single") -> Heads:

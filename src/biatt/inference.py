@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from biatt import kernels, recurrences
 from biatt.batches import Batch, split_scores, word_positions
 from biatt.config import DIRECTIONS, ModelConfig
-from biatt.decode import Scores
 from biatt.errors import ModelError
 from biatt.kernels import Floats
 from biatt.products import aligned, pack
 from biatt.recurrences import Cell, shares
+from biatt.scores import Scores
 
 
 class FusedEncoder:

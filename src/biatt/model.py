@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 from biatt.batches import Batch, sentence_numbers, split_scores, word_positions
 from biatt.config import DIRECTIONS, ModelConfig, Reset
-from biatt.decode import Scores
 from biatt.errors import ConfigError, ModelError
+from biatt.scores import Scores
 from biatt.vocabulary import Indices
 
 try:

@@ -15,10 +15,11 @@ from biatt import decode, trees
 from biatt.batches import Batch, by_length, collate
 from biatt.confidence import Temperature, confidence, head_distribution
 from biatt.config import Config
-from biatt.decode import Decoder, Heads, Roots, Scores
+from biatt.decode import Decoder, Heads, Roots
 from biatt.errors import BiattError, ConfigError, FormatError, ModelError
 from biatt.folders import SETTINGS, read_model, unknown_settings, write_model
 from biatt.inference import FusedNetwork
+from biatt.scores import Scores
 from biatt.sentence import Sentence
 from biatt.tagger import Tagger, is_tagged
 from biatt.threads import fewer_collections, in_order, one_matrix_thread

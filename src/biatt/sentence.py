@@ -9,7 +9,7 @@ from biatt.errors import FormatError
 
 if TYPE_CHECKING:  # a sentence only carries them
     from biatt.confidence import Confidence
-    from biatt.decode import Attention, Scores
+    from biatt.scores import Attention, Scores
 
 Format = Literal["conllu", "conllx"]
 
