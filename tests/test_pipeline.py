@@ -145,6 +145,12 @@ def test_interrupted_pipeline_resumes_to_the_same_bits(tmp_path: Path) -> None:
         assert (out / FOLDS_FOLDER).exists() == (stop > 4)
         train(path, out=out, config=quick, pipeline=text, resume=True)
         assert contents(out) == contents(tmp_path / "whole")
+    train(
+        path, out=out, config=quick, pipeline=text, resume=True, listener=StopsAt(1)
+    )  # nothing is left to do
+    assert contents(out) == contents(tmp_path / "whole")
+    with pytest.raises(ConfigError, match="already holds"):
+        train(path, out=out, config=quick, pipeline=text)
 
 
 def test_text_in_sentences_with_confidence_out(nlp: Parser) -> None:

@@ -289,6 +289,11 @@ class Run:
         self.save_model(weights, self.state.history[self.state.best_epoch - 1], last=last)
 
 
+def is_finished(out: Path) -> bool:
+    """Does the folder hold a model that needs no more training?"""
+    return (out / WEIGHTS).exists() and not (out / CHECKPOINT).exists()
+
+
 def fingerprint_of(
     options: Sequence[object], vectors: Sequence[NDArray[np.float32]], *treebanks: Sequence[Sentence]
 ) -> str:

@@ -23,7 +23,7 @@ from biatt.files import replacing
 from biatt.fused import in_threads
 from biatt.model import BiAtt, Noise, disagreement, log_likelihood, scores, torch_device
 from biatt.parser import BATCH_WORDS, Parser, with_best_tree
-from biatt.runs import Listener, Run, Silent, fingerprint_of
+from biatt.runs import Listener, Run, Silent, fingerprint_of, is_finished
 from biatt.sentence import Sentence
 from biatt.vocabulary import Vocabulary
 from biatt.wordvectors import read_vectors
@@ -76,6 +76,10 @@ def train(
             resume=resume,
             listener=listener,
         )
+        if resume and is_finished(out):
+            listener.message(f"{out} is already trained.")
+            text_models.clean()
+            return Parser.load(out, device=device)
         train_sentences, dev_sentences = text_models.prepare()
     vectors = read_vectors(embeddings) if embeddings else None
     if vectors is not None:
