@@ -208,7 +208,7 @@ def test_weights_that_do_not_fit_are_a_model_error_in_torch_too(folder: Path) ->
 @pytest.mark.parametrize("make", [lambda path: None, lambda path: path.write_text("{}")])
 def test_missing_folder_or_file_in_its_place_is_a_model_error(tmp_path: Path, make: Any) -> None:
     make(tmp_path / "model")
-    with pytest.raises(ModelError, match=r"no model folder .*model\."):
+    with pytest.raises(ModelError, match=r"no model folder .*model, nor a bundled model"):
         load(tmp_path / "model")
 
 

@@ -5,22 +5,31 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save
 
-from biatt.errors import ModelError
+from biatt.confidence import Temperature
+from biatt.config import Config
+from biatt.errors import ConfigError, ModelError
 from biatt.files import replacing
 
 FORMAT_VERSION = 1  # a folder of a later version is refused, not guessed at
 SETTINGS, SYMBOLS, WEIGHTS = "config.json", "vocabulary.json", "model.safetensors"
 
 
-def read_model(folder: str | Path, format: str) -> tuple[dict[str, Any], Any, dict[str, NDArray[Any]]]:
-    """The settings, symbols and weights of a folder that calls itself by this name."""
+class Stored(NamedTuple):
+    config: Config
+    temperature: Temperature
+    symbols: Any
+    weights: dict[str, NDArray[Any]]
+
+
+def read_model(folder: str | Path, format: str) -> Stored:
+    """What is in a folder that calls itself by this name."""
     folder = Path(folder)
     if not folder.is_dir():
         raise ModelError(f"There is no model folder {folder}.")
@@ -33,18 +42,19 @@ def read_model(folder: str | Path, format: str) -> tuple[dict[str, Any], Any, di
             f"{folder} holds a model of version {version}, but this biatt reads up to {FORMAT_VERSION}: "
             "upgrade it."
         )
+    try:
+        config = Config.from_json(description)
+        temperature = Temperature(**description.get("temperature", {}))
+    except (KeyError, TypeError, AttributeError, ConfigError) as error:
+        raise ModelError(f"{folder / SETTINGS} holds settings that this biatt does not know.") from error
     symbols = _read_json(folder / SYMBOLS)
     path = folder / WEIGHTS
     if not path.is_file():
         raise ModelError(f"{folder} has no {WEIGHTS}: its training has not finished an epoch.")
     try:
-        return description, symbols, load_file(path)
+        return Stored(config, temperature, symbols, load_file(path))
     except (SafetensorError, OSError, TypeError, AttributeError) as error:  # the last two: no such numbers
         raise ModelError(f"{path} is damaged or cut short ({error}).") from error
-
-
-def unknown_settings(folder: str | Path) -> ModelError:
-    return ModelError(f"{Path(folder) / SETTINGS} holds settings that this biatt does not know.")
 
 
 def write_model(

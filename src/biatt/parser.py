@@ -16,8 +16,8 @@ from biatt.batches import Batch, by_length, collate
 from biatt.confidence import Temperature, confidence, head_distribution
 from biatt.config import Config
 from biatt.decode import Decoder, Heads, Roots
-from biatt.errors import BiattError, ConfigError, FormatError, ModelError
-from biatt.folders import SETTINGS, read_model, unknown_settings, write_model
+from biatt.errors import BiattError, FormatError, ModelError
+from biatt.folders import SETTINGS, read_model, write_model
 from biatt.inference import FusedNetwork
 from biatt.scores import Scores
 from biatt.sentence import Sentence
@@ -73,12 +73,7 @@ class Parser:
 
     @classmethod
     def load(cls, folder: str | Path, *, device: str = "cpu", fused: bool | None = None) -> Parser:
-        description, symbols, weights = read_model(folder, FORMAT)
-        try:
-            config = Config.from_json(description)
-            temperature = Temperature(**description.get("temperature", {}))
-        except (KeyError, TypeError, AttributeError, ConfigError) as error:
-            raise unknown_settings(folder) from error
+        config, temperature, symbols, weights = read_model(folder, FORMAT)
         try:
             vocabulary = Vocabulary.from_json(symbols)
             parser = cls(config, vocabulary, weights, temperature=temperature, device=device, fused=fused)

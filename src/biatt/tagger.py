@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from biatt import lemmas
 from biatt.config import Config
-from biatt.errors import ConfigError, ModelError
-from biatt.folders import read_model, unknown_settings, write_model
+from biatt.errors import ModelError
+from biatt.folders import read_model, write_model
 from biatt.labeller import FusedLabeller, Labels
 from biatt.sentence import FEATS, FORM, LEMMA, UPOS, XPOS, Sentence
 from biatt.vocabulary import EMPTY, Indices, Vocabulary
@@ -34,11 +34,7 @@ class Tagger:
 
     @classmethod
     def load(cls, folder: str | Path) -> Tagger:
-        description, symbols, weights = read_model(folder, FORMAT)
-        try:
-            config = Config.from_json(description)
-        except (KeyError, TypeError, AttributeError, ConfigError) as error:
-            raise unknown_settings(folder) from error
+        config, _, symbols, weights = read_model(folder, FORMAT)
         try:
             return cls(config, Vocabulary.from_json(symbols), Labels.from_json(symbols), weights)
         except ModelError as error:

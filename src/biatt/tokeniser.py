@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biatt.config import Config
-from biatt.errors import ConfigError, ModelError
-from biatt.folders import read_model, unknown_settings, write_model
+from biatt.errors import ModelError
+from biatt.folders import read_model, write_model
 from biatt.labeller import NO_LABEL, FusedLabeller, Labels
 from biatt.multiword import Multiword
 from biatt.sentence import MISC, Sentence
@@ -129,11 +129,7 @@ class Tokeniser:
 
     @classmethod
     def load(cls, folder: str | Path) -> Tokeniser:
-        description, symbols, weights = read_model(folder, FORMAT)
-        try:
-            config = Config.from_json(description)
-        except (KeyError, TypeError, AttributeError, ConfigError) as error:
-            raise unknown_settings(folder) from error
+        config, _, symbols, weights = read_model(folder, FORMAT)
         try:
             characters, multiword = Characters(symbols["symbols"]), Multiword.from_json(symbols["multiword"])
             return cls(config, characters, multiword, weights, spaces=bool(symbols["spaces"]))
