@@ -12,11 +12,12 @@ import torch
 from biatt.batches import collate
 from biatt.config import Config, ModelConfig
 from biatt.errors import ModelError
+from biatt.folders import packed, write_model
 from biatt.grammar import generate
 from biatt.labeller import Labels, best_labels
 from biatt.model import Labeller
 from biatt.sentence import FEATS, LEMMA, UPOS, XPOS, Sentence
-from biatt.tagger import Tagger, gold_columns, is_tagged, labels_of
+from biatt.tagger import FORMAT, Tagger, gold_columns, is_tagged, labels_of
 from biatt.vocabulary import Vocabulary
 
 TREEBANK = generate(40, seed=5)
@@ -104,3 +105,22 @@ def test_model_comes_back_from_its_folder(tmp_path: Path) -> None:
     (tmp_path / "vocabulary.json").write_bytes((tmp_path / "other" / "vocabulary.json").read_bytes())
     with pytest.raises(ModelError, match="do not fit"):
         Tagger.load(tmp_path)
+
+
+def test_packed_weights_are_nearly_the_same_weights(tmp_path: Path) -> None:
+    tagger = random_tagger()
+    write_model(
+        tmp_path,
+        FORMAT,
+        tagger.config.to_json(),
+        {**tagger.vocabulary.to_json(), "labels": tagger.labels.kinds},
+        packed(tagger.weights),
+    )
+    found = Tagger.load(tmp_path).weights
+    assert found.keys() == tagger.weights.keys()
+    for name, value in tagger.weights.items():
+        row = np.abs(value).max(-1, keepdims=True)
+        assert (np.abs(found[name] - value) <= 0.005 * row + 1e-6).all()
+    size = (tmp_path / "model.safetensors").stat().st_size
+    tagger.save(tmp_path / "whole")
+    assert size < 0.5 * (tmp_path / "whole" / "model.safetensors").stat().st_size

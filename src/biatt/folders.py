@@ -18,6 +18,7 @@ from biatt.errors import ConfigError, ModelError
 from biatt.files import replacing
 
 FORMAT_VERSION = 1  # a folder of a later version is refused, not guessed at
+SCALE = "E.scale"  # of packed embeddings
 SETTINGS, SYMBOLS, WEIGHTS = "config.json", "vocabulary.json", "model.safetensors"
 
 
@@ -52,7 +53,7 @@ def read_model(folder: str | Path, format: str) -> Stored:
     if not path.is_file():
         raise ModelError(f"{folder} has no {WEIGHTS}: its training has not finished an epoch.")
     try:
-        return Stored(config, temperature, symbols, load_file(path))
+        return Stored(config, temperature, symbols, unpacked(load_file(path)))
     except (SafetensorError, OSError, TypeError, AttributeError) as error:  # the last two: no such numbers
         raise ModelError(f"{path} is damaged or cut short ({error}).") from error
 
@@ -74,6 +75,22 @@ def write_model(
     with replacing(folder / WEIGHTS) as file:
         # Of an array that is not in one piece, safetensors would write the rows in the wrong order.
         file.write(save({name: np.ascontiguousarray(value) for name, value in weights.items()}))
+
+
+def packed(weights: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """The weights in a third of the space: the embeddings in 8 bits, with a scale a row, the rest in 16."""
+    small: dict[str, NDArray[Any]] = {name: value.astype(np.float16) for name, value in weights.items()}
+    table = weights["E.weight"].astype(np.float32)
+    scale = np.maximum(np.abs(table).max(1), 1e-6) / 127
+    return {**small, "E.weight": np.round(table / scale[:, None]).astype(np.int8), SCALE: scale}
+
+
+def unpacked(weights: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """The weights as a network wants them, packed or not."""
+    if SCALE not in weights:
+        return weights
+    scale = weights.pop(SCALE).astype(np.float32)
+    return {**weights, "E.weight": weights["E.weight"] * scale[:, None]}
 
 
 def _read_json(path: Path) -> Any:

@@ -1,0 +1,111 @@
+"""The English model that comes with the package."""
+
+from __future__ import annotations
+
+import io
+import resource
+import subprocess
+import sys
+import time
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import biatt
+from biatt import parser as parser_module
+from biatt.metrics import evaluate
+from biatt.parser import MODELS, Parser
+from biatt.tokeniser import raw_text
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = Path(parser_module.__file__).parent
+EWT = ROOT.parent / "shared" / "treebanks" / "english-ewt" / "dev.conllu.xz"
+LARGEST_PACKAGE = 40_000_000  # bytes
+
+
+@pytest.fixture(scope="module")
+def nlp() -> Parser:
+    return biatt.load("en")
+
+
+def test_sentences_that_anyone_would_get_right(nlp: Parser) -> None:
+    first, second = nlp("The dog chased the cat. She doesn't like fish.")
+    assert first.forms == ["The", "dog", "chased", "the", "cat", "."]
+    assert first.heads == [2, 3, 0, 5, 3, 3]
+    assert first.deprels == ["det", "nsubj", "root", "det", "obj", "punct"]
+    assert first.upos == ["DET", "NOUN", "VERB", "DET", "NOUN", "PUNCT"]
+    assert first.lemmas == ["the", "dog", "chase", "the", "cat", "."]
+    assert second.forms == ["She", "does", "n't", "like", "fish", "."]
+    assert [(token.form, token.start, token.end) for token in second.tokens if token.multiword] == [
+        ("doesn't", 1, 3)
+    ]
+    assert second.heads == [4, 4, 4, 0, 4, 4]
+    assert second.lemmas[1:3] == ["do", "not"]
+    assert all(token.confidence > 0.5 for token in first)  # type: ignore[operator]
+
+
+def test_real_text_is_parsed_as_well_as_the_readme_says(nlp: Parser) -> None:
+    """On a part of the dev file: wide margins, to see a broken model and not a worse one."""
+    if not EWT.is_file():
+        pytest.skip(f"needs {EWT}, which is not part of the product")
+    gold = list(biatt.read(EWT, trees=True))[:400]
+    raw = evaluate(gold, nlp.parse(nlp.sentences([raw_text(gold)])))
+    tokens = evaluate(gold, nlp.parse(gold, retag=True))
+    assert raw.las > 0.78
+    assert tokens.las > 0.82
+
+
+def test_card_names_source_licence_and_authors() -> None:
+    card = (MODELS / "en" / "README.md").read_text(encoding="utf-8")
+    notice = (ROOT / "NOTICE").read_text(encoding="utf-8")
+    for text in (card, notice):
+        assert "Silveira" in text
+        assert "creativecommons.org/licenses/by-sa/4.0" in text
+        assert "UD_English-EWT" in text
+    assert "/tmp" not in card
+    assert "../" not in card
+
+
+def test_package_is_small_enough() -> None:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in PACKAGE.rglob("*"):
+            if path.is_file() and "__pycache__" not in path.parts:
+                archive.write(path, path.relative_to(PACKAGE))
+    assert packed.tell() < LARGEST_PACKAGE
+
+
+def test_parsing_needs_no_torch_and_no_network() -> None:
+    program = """
+import sys, socket
+sys.modules["torch"] = None
+def refused(*_, **__): raise OSError("no network")
+socket.socket.connect = socket.create_connection = socket.getaddrinfo = refused
+import biatt
+print(biatt.load("en")("Markets slept.")[0].deprels)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert "root" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"word " * 5000, b"a" * 1_000_000, b"a " * 20_000, ("\U0001f600" * 1000).encode(), b".\x00" * 20_000],
+    ids=["5,000 words without an end", "1 MB of one letter", "one letter again and again", "emoji", "NUL"],
+)
+def test_strange_input_is_parsed_in_bounded_time_and_memory(data: bytes) -> None:
+    started = time.perf_counter()
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    command = [sys.executable, "-c", "from biatt.cli import main; main()", "parse", "--input", "text"]
+    done = subprocess.run(command, input=data, capture_output=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert max(before, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss) < 2 * 1024 * 1024  # KiB
+    assert time.perf_counter() - started < 300
+    kept = b"".join(
+        line.split(b"\t")[1]
+        for line in done.stdout.splitlines()
+        if line[:1].isdigit() and b"-" not in line[:9]
+    )
+    assert len(kept) >= 0.9 * len(b"".join(data.split()))
