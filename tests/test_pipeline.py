@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import biatt
@@ -323,3 +324,37 @@ def test_any_input_gives_trees_or_one_sentence(folder: Path, data: bytes, said: 
             found = list(biatt.read(__import__("io").BytesIO(done.stdout), trees=True))
             kept = "".join(token.form for s in found for token in s.tokens)
             assert kept == "".join(data.decode("utf-8-sig").split())
+
+
+def test_ensemble_is_trained_resumed_saved_and_speaks_as_one(tmp_path: Path) -> None:
+    path = tmp_path / "t.conllu"
+    biatt.write(generate(40, seed=6), path)
+    quick = with_settings(SMALL, ["epochs=2", "least_batches=0"])
+    train(path, dev=path, out=tmp_path / "whole", config=quick, ensemble=3)
+    with pytest.raises(KeyboardInterrupt):
+        train(path, dev=path, out=tmp_path / "cut", config=quick, ensemble=3, listener=StopsAt(5))
+    train(path, dev=path, out=tmp_path / "cut", config=quick, ensemble=3, resume=True)
+    assert contents(tmp_path / "cut") == contents(tmp_path / "whole")
+    assert "members of the ensemble | 3" in (tmp_path / "whole" / "README.md").read_text()
+
+    together = biatt.load(tmp_path / "whole")
+    alone = [
+        train(path, dev=path, out=tmp_path / f"alone{seed}", config=quick, seed=seed) for seed in (1, 2, 3)
+    ]
+    sentences = list(generate(5, seed=7))
+    for found, *parts in zip(together.scores(sentences), *(p.scores(sentences) for p in alone), strict=True):
+        for name in ("left", "right"):
+            expected = np.mean([np.exp(getattr(part, name)) for part in parts], 0)
+            assert np.allclose(np.exp(getattr(found, name)), expected, atol=1e-6)
+        heads = np.zeros(len(found.left), int)
+        expected = np.mean([part.relation_scores(heads) for part in parts], 0)
+        assert np.allclose(found.relation_scores(heads), expected, atol=1e-5)
+    together.save(tmp_path / "copy")
+    assert list(biatt.load(tmp_path / "copy").parse(sentences)) == list(together.parse(sentences))
+
+
+def test_members_of_an_ensemble_must_know_the_same_words(nlp: Parser, folder: Path) -> None:
+    other = biatt.load(folder)
+    other.vocabulary.relations.append("new")
+    with pytest.raises(ModelError, match="same vocabulary"):
+        nlp.add(other)

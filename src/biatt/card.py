@@ -32,6 +32,7 @@ def model_card(
             )
             for name, shares in about.get("text_models", {}).items()
         },
+        **({"members of the ensemble": about["members"]} if "members" in about else {}),
         "seed, threads": f"{about['seed']}, {about['threads']}",
         "licence": about["licence"],
         "command": f"`{about['command'] or 'biatt.train(…)'}`",

@@ -118,6 +118,9 @@ def train(
             "--pipeline", help="Train a tokeniser and a tagger too, so that the model takes raw text."
         ),
     ] = False,
+    ensemble: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Train N parsers, of N seeds, that speak as one.")
+    ] = 1,
     set: Annotated[
         list[str] | None,
         typer.Option(
@@ -157,6 +160,7 @@ def train(
             seed=seed,
             threads=threads,
             search_rate=search_rate,
+            ensemble=ensemble,
             pipeline=settings.TextConfig().with_settings(before) if pipeline else None,
             resume=resume,
             device=device,

@@ -19,7 +19,7 @@ from biatt.decode import Decoder, Heads, Roots
 from biatt.errors import BiattError, FormatError, ModelError
 from biatt.folders import SETTINGS, read_model, write_model
 from biatt.inference import FusedNetwork
-from biatt.scores import Scores
+from biatt.scores import Scores, mean
 from biatt.sentence import Sentence
 from biatt.tagger import Tagger, is_tagged
 from biatt.threads import fewer_collections, in_order, one_matrix_thread
@@ -27,7 +27,7 @@ from biatt.tokeniser import Tokeniser
 from biatt.vocabulary import Vocabulary
 
 FORMAT = "biatt"  # what the folder of a parser calls itself
-TAGGER_FOLDER, TOKENISER_FOLDER = "tagger", "tokeniser"  # inside it
+TAGGER_FOLDER, TOKENISER_FOLDER, ENSEMBLE_FOLDER = "tagger", "tokeniser", "ensemble"  # inside it
 MODELS = Path(__file__).parent / "models"  # those that come with the package
 
 WINDOW_SENTENCES = 256  # read ahead and sorted by length; bounds the memory of a stream
@@ -38,6 +38,16 @@ BATCH_WORDS = 250  # scored at once; the fastest of the budgets that benchmarks/
 
 class Network(Protocol):
     def scores(self, batch: Batch) -> list[Scores]: ...
+
+
+class Ensemble:
+    """Several networks as one."""
+
+    def __init__(self, networks: Sequence[Network]) -> None:
+        self.networks = list(networks)
+
+    def scores(self, batch: Batch) -> list[Scores]:
+        return list(map(mean, zip(*(network.scores(batch) for network in self.networks), strict=True)))
 
 
 class Parser:
@@ -62,6 +72,7 @@ class Parser:
     ) -> None:
         self.config, self.vocabulary, self.weights = config, vocabulary, dict(weights)
         self.temperature = temperature
+        self.members: list[Parser] = []  # the others, where it is an ensemble
         size = {"rows": vocabulary.size, "relations": len(vocabulary.relations)}
         self.network: Network
         if device == "cpu" and fused is not False:
@@ -79,15 +90,27 @@ class Parser:
             parser = cls(config, vocabulary, weights, temperature=temperature, device=device, fused=fused)
         except ModelError as error:
             raise ModelError(f"{folder}: {error}") from error
+        for other in member_folders(folder):
+            parser.add(cls.load(other, device=device, fused=fused))
         if (part := Path(folder) / TAGGER_FOLDER).is_dir():
             parser.tagger = Tagger.load(part)
         if (part := Path(folder) / TOKENISER_FOLDER).is_dir():
             parser.tokeniser = Tokeniser.load(part)
         return parser
 
+    def add(self, other: Parser) -> None:
+        """Make another parser, trained on the same data, a member of this one's ensemble."""
+        if other.vocabulary.to_json() != self.vocabulary.to_json():
+            raise ModelError("The members of an ensemble must have the same vocabulary.")
+        own = self.network.networks if isinstance(self.network, Ensemble) else [self.network]
+        self.members.append(other)
+        self.network = Ensemble([*own, other.network])
+
     def save(self, folder: str | Path) -> None:
         """Write the model folder; the weights come last, so that a folder with weights is whole."""
         description = {**self.config.to_json(), "temperature": self.temperature._asdict()}
+        for number, member in enumerate(self.members, 2):
+            member.save(member_folder(folder, number))
         if self.tagger:
             self.tagger.save(Path(folder) / TAGGER_FOLDER)
         if self.tokeniser:
@@ -204,6 +227,16 @@ class Parser:
             _with_heads(sentence, scores, heads, self.vocabulary, roots=roots, temperature=self.temperature)
             for heads, _ in trees.k_best(arcs, k, roots=roots)
         ]
+
+
+def member_folder(folder: str | Path, number: int) -> Path:
+    """Where the other members of an ensemble are: 2, 3, …"""
+    return Path(folder) / ENSEMBLE_FOLDER / str(number)
+
+
+def member_folders(folder: str | Path) -> list[Path]:
+    numbers = [int(path.name) for path in (Path(folder) / ENSEMBLE_FOLDER).glob("[0-9]*") if path.is_dir()]
+    return [member_folder(folder, number) for number in sorted(numbers)]
 
 
 def windows(sentences: Iterable[Sentence]) -> Iterator[list[Sentence]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -60,3 +61,34 @@ class Scores(NamedTuple):
     def agreement(self) -> Floats:
         """The arc scores that both directions agree on, log aˡ + log aʳ: (n, n + 1)."""
         return self.left if self.left is self.right else self.left + self.right
+
+
+def mean(parts: Sequence[Scores]) -> Scores:
+    """What several networks say together: the mean of heads' probabilities, and of relations' scores.
+
+    Their layers over pairs stand side by side, which adds up what they say; so each must speak 1/k as loud.
+    """
+    if len(parts) == 1:
+        return parts[0]
+    share = np.float32(1 / len(parts))
+    left = _mean_of_logs([part.left for part in parts])
+    one_direction = all(part.left is part.right for part in parts)
+    pairs = [part.pair for part in parts if part.pair is not None]
+    return Scores(
+        left,
+        left if one_direction else _mean_of_logs([part.right for part in parts]),
+        share * np.sum([part.logits for part in parts], 0),
+        Pair(
+            np.concatenate([pair.words for pair in pairs], -1),
+            np.concatenate([pair.heads for pair in pairs], -1),
+            share * np.concatenate([pair.out for pair in pairs]),
+        )
+        if pairs
+        else None,
+    )
+
+
+def _mean_of_logs(logs: Sequence[Floats]) -> Floats:
+    """The logarithm of the mean of what these are logarithms of."""
+    total: Floats = np.logaddexp.reduce(np.stack(logs)) - np.log(np.float32(len(logs)))
+    return total

@@ -22,7 +22,7 @@ from biatt.errors import ConfigError, TrainingError
 from biatt.files import replacing
 from biatt.fused import in_threads
 from biatt.model import BiAtt, Noise, disagreement, log_likelihood, scores, torch_device
-from biatt.parser import BATCH_WORDS, Parser, with_best_tree
+from biatt.parser import BATCH_WORDS, Parser, member_folder, with_best_tree
 from biatt.runs import Listener, Run, Silent, fingerprint_of, is_finished
 from biatt.sentence import Sentence
 from biatt.vocabulary import Vocabulary
@@ -43,6 +43,7 @@ def train(
     threads: int = 1,
     search_rate: bool = False,
     pipeline: TextConfig | None = None,
+    ensemble: int = 1,
     resume: bool = False,
     device: str = "cpu",
     licence: str = "not stated",
@@ -53,9 +54,12 @@ def train(
 
     Without `dev`, a random `dev_fraction` of the training sentences is held out, as in the paper. With
     `resume`, an interrupted run goes on from its last epoch; a finished one is just loaded. With `pipeline`,
-    a tokeniser and a tagger come first, and the parser learns from tags that a tagger gave.
+    a tokeniser and a tagger come first, and the parser learns from tags that a tagger gave. An `ensemble` is
+    so many parsers of seeds that follow each other, which speak as one.
     """
     config, listener, out = config or Config(), listener or Silent(), Path(out)
+    if ensemble < 1:
+        raise ConfigError("An ensemble has at least one member.")
     if threads < 1:
         raise ConfigError("threads must be at least 1.")
     if not 0 <= seed < 2**63:
@@ -76,7 +80,8 @@ def train(
             resume=resume,
             listener=listener,
         )
-        if resume and is_finished(out):
+        members = [out, *(member_folder(out, number) for number in range(2, ensemble + 1))]
+        if resume and all(map(is_finished, members)):
             listener.message(f"{out} is already trained.")
             text_models.clean()
             return Parser.load(out, device=device)
@@ -99,17 +104,7 @@ def train(
         raise TrainingError(
             f"Every column to embed ({', '.join(config.model.columns)}) is empty in the training data."
         )
-    run = ParserRun(
-        config,
-        vocabulary,
-        train_sentences,
-        dev_sentences,
-        seed=seed,
-        device=device,
-        threads=threads,
-        listener=listener,
-    )
-    run.about = {
+    about = {
         "text_models": text_models.scores() if text_models else {},
         "train": [str(file) for file in files],
         "dev": str(dev) if dev else f"{dev_fraction:.0%} of train, held out at random",
@@ -119,27 +114,55 @@ def train(
         "licence": licence,
         "command": command,
     }
+    initial_forms: dict[int | None, NDArray[np.float32]] = {}
     if vectors is not None:
         forms = vocabulary.symbols.get("form", [])
         found = {form: vector for form in forms if (vector := vectors.get(form)) is not None}
-        run.initial_forms = {vocabulary.row("form", form): vector for form, vector in found.items()}
-    options = [config, seed, threads, search_rate, *run.initial_forms]
-    fingerprint = fingerprint_of(options, [*run.initial_forms.values()], train_sentences, dev_sentences)
-    run.open(out, fingerprint, resume=resume)
-    listener.message(
-        f"{len(train_sentences)} sentences to train on, {len(dev_sentences)} to choose by; "
-        f"{', '.join(vocabulary.symbols)}; {len(vocabulary.relations)} relations; "
-        f"{sum(p.numel() for p in run.network.parameters()):,} parameters."
-    )
-    if vectors is not None:
+        initial_forms = {vocabulary.row("form", form): vector for form, vector in found.items()}
         listener.message(f"{len(found)} of {len(forms)} forms have a vector in {embeddings}.")
-    with in_threads(threads if device == "cpu" else 1):
-        if search_rate:
-            run.search_rate()
-        run.finish_epochs()
+    for number in range(1, ensemble + 1):
+        if number > 1:
+            listener.message(f"== member {number} of {ensemble} of the ensemble")
+        run = ParserRun(
+            config,
+            vocabulary,
+            train_sentences,
+            dev_sentences,
+            seed=seed + number - 1,
+            device=device,
+            threads=threads,
+            listener=listener,
+        )
+        run.about, run.initial_forms = {**about, "seed": run.seed}, initial_forms
+        options = [config, run.seed, threads, search_rate, *initial_forms]
+        fingerprint = fingerprint_of(options, [*initial_forms.values()], train_sentences, dev_sentences)
+        run.open(out if number == 1 else member_folder(out, number), fingerprint, resume=resume)
+        listener.message(
+            f"{len(train_sentences)} sentences to train on, {len(dev_sentences)} to choose by; "
+            f"{', '.join(vocabulary.symbols)}; {len(vocabulary.relations)} relations; "
+            f"{sum(p.numel() for p in run.network.parameters()):,} parameters."
+        )
+        with in_threads(threads if device == "cpu" else 1):
+            if search_rate:
+                run.search_rate()
+            run.finish_epochs()
+    parser = Parser.load(out, device=device)
+    if ensemble > 1:
+        _finish_ensemble(parser, out, dev_sentences, {**about, "members": ensemble})
     if text_models:
         text_models.clean()
-    return Parser.load(out, device=device)
+    return parser
+
+
+def _finish_ensemble(parser: Parser, out: Path, dev: list[Sentence], about: dict[str, Any]) -> None:
+    """What is known only when all members are there: temperature, and scores for the card."""
+    gold = [parser.vocabulary.encode(sentence) for sentence in dev]
+    parser.temperature = fitted(parser.scores(dev), [(item.heads, item.relations) for item in gold])
+    parser.save(out)
+    found = metrics.evaluate(dev, parser.parse(dev))
+    best = {"dev_uas": found.uas, "dev_las": found.las, "epoch": "each member's own"}
+    with replacing(out / CARD) as file:
+        file.write(model_card(parser.config, parser.vocabulary, about, best).encode())
 
 
 class ParserRun(Run):
