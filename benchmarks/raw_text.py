@@ -76,27 +76,31 @@ def _scores(gold: list[Sentence], system: Iterable[Sentence]) -> dict[str, Any]:
 
 
 def udpipe(parser: Parser, treebank: Path, gold: list[Sentence], environment: Path) -> dict[str, Any]:
-    """The same scores with UDPipe's tokeniser and tagger, trained on the same files, before our parser."""
+    """The same scores with UDPipe's tokeniser and tagger, trained on the same files, before our parser.
+
+    What UDPipe gave is kept in the environment's folder, since training it takes a while.
+    """
     (train,), (dev,) = treebank.glob("*train.conllu*"), treebank.glob("*dev.conllu*")
-    with tempfile.TemporaryDirectory() as name:
-        files = {
-            part: Path(name) / part for part in ("train", "dev", "raw", "tokens", "out_raw", "out_tokens")
-        }
+    folder = environment / "udpipe_text" / treebank.resolve().name
+    folder.mkdir(parents=True, exist_ok=True)
+    files = {part: folder / part for part in ("train", "dev", "raw", "tokens", "out_raw", "out_tokens")}
+    about = folder / "about.json"
+    if not about.exists():
         write(read(train), files["train"])
         write(read(dev), files["dev"])
         files["raw"].write_text(raw_text(gold), encoding="utf-8")
         write((sentence.with_rows(_bare(sentence)) for sentence in gold), files["tokens"])
         command = [environment / "bin" / "python", HERE / "udpipe_text.py", *files.values()]
         done = subprocess.run(list(map(str, command)), check=True, capture_output=True, text=True)
-        about = json.loads(done.stdout.splitlines()[-1])
-        words = sum(map(len, gold))
-        seconds = about.pop("cpu_seconds")
-        systems = {"raw text": files["out_raw"], "gold tokens": files["out_tokens"]}
-        return {
-            **about,
-            "words_per_cpu_second": {part: words / taken for part, taken in seconds.items()},
-            **{name: _scores(gold, parser.parse(read(path))) for name, path in systems.items()},
-        }
+        about.write_text(done.stdout.splitlines()[-1], encoding="utf-8")
+    found = json.loads(about.read_text(encoding="utf-8"))
+    words, seconds = sum(map(len, gold)), found.pop("cpu_seconds")
+    systems = {"raw text": files["out_raw"], "gold tokens": files["out_tokens"]}
+    return {
+        **found,
+        "words_per_cpu_second": {part: words / taken for part, taken in seconds.items()},
+        **{name: _scores(gold, parser.parse(read(path))) for name, path in systems.items()},
+    }
 
 
 def _bare(sentence: Sentence) -> list[list[str]]:
