@@ -67,11 +67,13 @@ def measured(rival: str, treebank: Path, python: Path, seconds: float) -> dict[s
         done = subprocess.run(
             list(map(str, command)), check=True, capture_output=True, text=True, env={**os.environ, **one}
         )
-        found = evaluate(map(_words_only, gold), files["parsed"])
+        found = evaluate(map(_words_only, gold), files["parsed"], style="ud")
+        paper = evaluate(map(_words_only, gold), files["parsed"], style="conllx", punctuation="ignore")
     return {
         "uas": found.uas,
         "las": found.las,
         "style": found.style,
+        "without_punctuation": {"uas": paper.uas, "las": paper.las, "style": paper.style},
         "seconds": time.perf_counter() - started,
         "commit": commit(),
         **json.loads(done.stdout.splitlines()[-1]),
