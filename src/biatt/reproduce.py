@@ -111,7 +111,9 @@ def reproduce(
             done.append(path)
             with replacing(results / "RESULTS.md") as file:
                 file.write(summary(results, runs).encode())
-    draw({run.name: shown for run in runs if (shown := results_of(run, results))}, results)
+    shown = {run.name: found for run in runs if (found := results_of(run, results))}
+    if shown and not draw(shown, results):
+        listener("pictures").message("None were drawn: they need matplotlib, pip install 'biatt[bench]'.")
     return done
 
 
