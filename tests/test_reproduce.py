@@ -201,3 +201,21 @@ def test_results_are_drawn(recipe: Path) -> None:
     reproduce(recipe, treebanks=recipe.parent, models=recipe.parent / "models", listener=Names())
     for name in ("curves.png", "arcs.png", "relations.png"):
         assert (recipe.with_suffix("") / name).read_bytes().startswith(b"\x89PNG")
+
+
+def test_reproduce_says_so_when_it_cannot_draw(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from biatt import reproduce as module
+
+    monkeypatch.setattr(module, "draw", lambda *_: [])
+    monkeypatch.setattr(module, "results_of", lambda *_: [{}])
+    monkeypatch.setattr(module, "measure", lambda *_, **__: {})
+    monkeypatch.setattr(module, "summary", lambda *_: "")
+    told: list[str] = []
+
+    class Listener(Silent):
+        def message(self, text: str) -> None:
+            told.append(text)
+
+    (tmp_path / "r.toml").write_text(RECIPE)
+    reproduce(tmp_path / "r.toml", treebanks=tmp_path, models=tmp_path, listener=lambda name: Listener())
+    assert any("matplotlib" in text for text in told)

@@ -111,7 +111,7 @@ def reproduce(
             done.append(path)
             with replacing(results / "RESULTS.md") as file:
                 file.write(summary(results, runs).encode())
-    shown = {run.name: found for run in runs if (found := results_of(run, results))}
+    shown = {run.name: runs_of for run in runs if (runs_of := results_of(run, results))}
     if shown and not draw(shown, results):
         listener("pictures").message("None were drawn: they need matplotlib, pip install 'biatt[bench]'.")
     return done
