@@ -34,7 +34,7 @@ SENTENCES = generate(3, seed=9)
         ("a.svg", True, "svg"),
         ("a.png", True, "png"),
         ("a.txt", False, "tree"),
-        ("a.conllu.xz", False, None),
+        ("a.jsonl.gz", False, "json"),
         ("parsed", True, None),
         ("folder.d/attention", False, None),
     ],

@@ -72,8 +72,8 @@ def test_folder_holds_everything_and_no_more(folder: Path) -> None:
         ["README.md", *own, *(f"{part}/{name}" for part in ("tagger", "tokeniser") for name in own)]
     )
     card = (folder / "README.md").read_text()
-    assert "tokeniser, accuracy on dev | end " in card
-    assert "tagger, accuracy on dev | upos " in card
+    assert "tokeniser, accuracy on dev, labels of the training data | end " in card
+    assert "tagger, accuracy on dev, labels of the training data | upos " in card
 
 
 def test_parser_learns_from_tags_that_were_given_by_taggers_that_had_not_seen_them(
@@ -330,10 +330,10 @@ def test_ensemble_is_trained_resumed_saved_and_speaks_as_one(tmp_path: Path) -> 
     path = tmp_path / "t.conllu"
     biatt.write(generate(40, seed=6), path)
     quick = with_settings(SMALL, ["epochs=2", "least_batches=0"])
-    train(path, dev=path, out=tmp_path / "whole", config=quick, ensemble=3)
+    train(path, dev=path, out=tmp_path / "whole", config=quick, others=[quick] * 2)
     with pytest.raises(KeyboardInterrupt):
-        train(path, dev=path, out=tmp_path / "cut", config=quick, ensemble=3, listener=StopsAt(5))
-    train(path, dev=path, out=tmp_path / "cut", config=quick, ensemble=3, resume=True)
+        train(path, dev=path, out=tmp_path / "cut", config=quick, others=[quick] * 2, listener=StopsAt(5))
+    train(path, dev=path, out=tmp_path / "cut", config=quick, others=[quick] * 2, resume=True)
     assert contents(tmp_path / "cut") == contents(tmp_path / "whole")
     assert "members of the ensemble | 3" in (tmp_path / "whole" / "README.md").read_text()
 
@@ -351,6 +351,21 @@ def test_ensemble_is_trained_resumed_saved_and_speaks_as_one(tmp_path: Path) -> 
         assert np.allclose(found.relation_scores(heads), expected, atol=1e-5)
     together.save(tmp_path / "copy")
     assert list(biatt.load(tmp_path / "copy").parse(sentences)) == list(together.parse(sentences))
+
+
+def test_members_may_have_settings_of_their_own_but_one_vocabulary(tmp_path: Path) -> None:
+    path = tmp_path / "t.conllu"
+    biatt.write(generate(20, seed=6), path)
+    quick = with_settings(SMALL, ["epochs=1", "least_batches=0"])
+    other = with_settings(quick, ["hidden=12", "dropout=0.1"])
+    together = train(path, dev=path, out=tmp_path / "m", config=quick, others=[other])
+    assert [member.config for member in together.members] == [other]
+    alone = train(
+        path, dev=path, out=tmp_path / "alone", config=other
+    )  # the same seed: it is another network
+    assert np.array_equal(alone.weights["P"], together.members[0].weights["P"])
+    with pytest.raises(ConfigError, match="must agree"):
+        train(path, out=tmp_path / "n", config=quick, others=[with_settings(quick, ["affixes=1"])])
 
 
 def test_members_of_an_ensemble_must_know_the_same_words(nlp: Parser, folder: Path) -> None:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from biatt.scores import Floats, Pair, Scores
+from biatt.scores import Pair, Scores
 from biatt.vocabulary import Encoded, Indices
 
 
@@ -93,22 +93,14 @@ def shuffled(
         yield batches[i]
 
 
-def split_scores(
-    attention: Floats,
-    relations: Floats,
-    pair_words: Floats | None = None,
-    pair_heads: Floats | None = None,
-    pair_out: Floats | None = None,
-    *,
-    words: Indices,
-) -> list[Scores]:
-    """A network's log a (A, N, T) and relation scores (N, R), with those of pairs, sentence by sentence."""
+def split_scores(whole: Scores, words: Indices) -> list[Scores]:
+    """Scores of a batch, whose rows are all of its words (and of `pair.heads`, positions), by sentence."""
     result = []
+    one_direction = whole.left is whole.right
     for i, (n, end) in enumerate(zip(words.tolist(), np.cumsum(words).tolist(), strict=True)):
         own, positions = slice(end - n, end), slice(end - n + i, end + i + 1)
-        directions = [a[own, : n + 1] for a in attention]
-        pair = None
-        if pair_words is not None and pair_heads is not None and pair_out is not None:
-            pair = Pair(pair_words[own], pair_heads[positions], pair_out)
-        result.append(Scores(directions[0], directions[-1], relations[own], pair))
+        left = whole.left[own, : n + 1]
+        pair = whole.pair and Pair(whole.pair.words[own], whole.pair.heads[positions], whole.pair.out)
+        right = left if one_direction else whole.right[own, : n + 1]
+        result.append(Scores(left, right, whole.logits[own], pair))
     return result

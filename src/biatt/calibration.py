@@ -50,7 +50,7 @@ def reliability(probabilities: npt.ArrayLike, right: npt.ArrayLike, *, bins: int
 
 def calibration_error(bins: Sequence[Bin]) -> float:
     """The expected calibration error: how far accuracy is from confidence, over all words."""
-    words = sum(one.words for one in bins)
+    words = sum(one.words for one in bins) or 1  # of no words, none is wrong
     return sum(one.words * abs(one.accuracy - one.confidence) for one in bins) / words
 
 

@@ -27,7 +27,7 @@ def model_card(
         "dev UAS / LAS, MST": f"{100 * best['dev_uas']:.2f} / {100 * best['dev_las']:.2f}",
         "best epoch": best["epoch"],
         **{
-            f"{name}, accuracy on dev": ", ".join(
+            f"{name}, accuracy on dev, labels of the training data": ", ".join(
                 f"{kind} {100 * share:.2f}" for kind, share in shares.items()
             )
             for name, shares in about.get("text_models", {}).items()

@@ -121,6 +121,14 @@ def train(
     ensemble: Annotated[
         int, typer.Option(min=1, metavar="N", help="Train N parsers, of N seeds, that speak as one.")
     ] = 1,
+    member: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="SETTINGS",
+            help="One more parser that speaks with the others, with these settings changed, as KEY=VALUE "
+            "between spaces; may be repeated.",
+        ),
+    ] = None,
     set: Annotated[
         list[str] | None,
         typer.Option(
@@ -137,8 +145,8 @@ def train(
 ) -> None:
     """Train a parser on a treebank.
 
-    The folder holds a loadable model, the best so far, from the first epoch on. Interrupt it at any time and
-    go on with --resume.
+    The folder holds a loadable model, the best so far, from the parser's first epoch on. Interrupt it at any
+    time and go on with --resume.
     """
     before = [item for item in set or [] if settings.for_text(item)]
     if before and not pipeline:
@@ -160,7 +168,10 @@ def train(
             seed=seed,
             threads=threads,
             search_rate=search_rate,
-            ensemble=ensemble,
+            others=[
+                *[config] * (ensemble - 1),
+                *(settings.with_settings(config, text.split()) for text in member or []),
+            ],
             pipeline=settings.TextConfig().with_settings(before) if pipeline else None,
             resume=resume,
             device=device,
@@ -231,8 +242,8 @@ def parse(
     """
     if text is not None and file is not None:
         raise ConfigError("--text takes the place of a file: give one of them.")
-    if k_best > 1 and retag:
-        raise ConfigError("--k-best does not go with --retag.")
+    if k_best > 1 and (retag or also):
+        raise ConfigError(f"--k-best does not go with {'--retag' if retag else '--also'}.")
     if k_best > 1 and decode is not Decoding.mst:
         raise ConfigError(f"--k-best finds spanning trees: it has no --decode {decode.value}.")
     from biatt.files import reading
@@ -240,10 +251,13 @@ def parse(
     from biatt.text import read_input
 
     out_format: Any = format.value if format else format_for(output, terminal=sys.stdout.isatty())
-    source: Any = file or "-"
+    source: Any = "-" if file is None else file
     name = "--text" if text is not None else "<stdin>" if source == "-" else source
     if text is not None:
-        source, input_format = io.BytesIO(text.encode(errors="surrogateescape")), InputFormat.text
+        source, input_format = (
+            io.BytesIO(text.encode(errors="surrogateescape")),
+            input_format or InputFormat.text,
+        )
     elif source == "-" and sys.stdin.isatty():
         print("Reading from the terminal: end with Ctrl-D, or see --help.", file=sys.stderr)
     parser = biatt.load(model, device=device)
@@ -433,7 +447,7 @@ def info(model: Annotated[str, typer.Argument(help=MODEL_HELP)] = "en") -> None:
         typer.echo(f"{name:26} {value}")
     card = find_model(model) / "README.md"
     if card.is_file():
-        typer.echo("\n" + card.read_text(encoding="utf-8"), nl=False)
+        typer.echo("\n" + card.read_text(encoding="utf-8", errors="replace"), nl=False)
 
 
 @app.command()

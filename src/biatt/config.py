@@ -325,17 +325,19 @@ class TextConfig:
 
     def __post_init__(self) -> None:
         check(self.folds >= 2, "folds must be at least 2")
+        check(self.tagger.model.columns == ("form",), "tagger.columns is form: there is nothing else yet")
 
     def with_settings(self, settings: Sequence[str]) -> TextConfig:
         """With `tokeniser.key=value`, `tagger.key=value` or `folds=value` applied."""
-        own = {"tokeniser": self.tokeniser, "tagger": self.tagger}
+        parts: dict[str, list[str]] = {"tokeniser": [], "tagger": []}
         folds = self.folds
         for text in settings:
             part, dot, rest = text.partition(".")
             if dot:
-                own[part] = with_settings(own[part], [rest])
+                parts[part].append(rest)
             else:
                 folds = _parse("folds", text.partition("=")[2].strip(), int)
+        own = {name: with_settings(getattr(self, name), rest) for name, rest in parts.items()}
         return TextConfig(**own, folds=folds)
 
 

@@ -26,6 +26,7 @@ from biatt.errors import BiattError, FormatError
 BUFFER_BYTES = 1 << 17
 
 _CODECS: dict[str, Any] = {".gz": gzip, ".xz": lzma, ".bz2": bz2}
+COMPRESSED = tuple(_CODECS)  # the suffixes of files that are written so
 _MAGIC_BYTES = 10
 
 

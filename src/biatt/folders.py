@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -46,6 +47,8 @@ def read_model(folder: str | Path, format: str) -> Stored:
     try:
         config = Config.from_json(description)
         temperature = Temperature(**description.get("temperature", {}))
+        if not all(math.isfinite(value) and value > 0 for value in temperature):
+            raise ConfigError("temperatures must be above 0.")
     except (KeyError, TypeError, AttributeError, ConfigError) as error:
         raise ModelError(f"{folder / SETTINGS} holds settings that this biatt does not know.") from error
     symbols = _read_json(folder / SYMBOLS)
@@ -54,7 +57,8 @@ def read_model(folder: str | Path, format: str) -> Stored:
         raise ModelError(f"{folder} has no {WEIGHTS}: its training has not finished an epoch.")
     try:
         return Stored(config, temperature, symbols, unpacked(load_file(path)))
-    except (SafetensorError, OSError, TypeError, AttributeError) as error:  # the last two: no such numbers
+    except (SafetensorError, OSError, TypeError, AttributeError, ValueError) as error:
+        # the last three: no such numbers, or a scale that does not fit
         raise ModelError(f"{path} is damaged or cut short ({error}).") from error
 
 
@@ -67,7 +71,10 @@ def write_model(
 ) -> None:
     """Write a model folder; the weights come last, so that a folder with weights is whole."""
     folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ModelError(f"{folder} cannot be a folder for a model: {error.strerror}.") from error
     head = {"format": format, "version": FORMAT_VERSION}
     for name, data in ((SETTINGS, {**head, **description}), (SYMBOLS, symbols)):
         with replacing(folder / name) as file:

@@ -15,7 +15,7 @@ from biatt.errors import ModelError
 from biatt.kernels import Floats
 from biatt.products import aligned, pack
 from biatt.recurrences import Cell, shares
-from biatt.scores import Scores
+from biatt.scores import Pair, Scores
 
 
 class FusedEncoder:
@@ -66,6 +66,10 @@ class FusedNetwork(FusedEncoder):
             self.lookup = _pack(np.concatenate([w["F"], w["U"]], -1)), _pack(w["C"]), w["v"]
 
     def scores(self, batch: Batch) -> list[Scores]:
+        return split_scores(self.whole_scores(batch), batch.words)
+
+    def whole_scores(self, batch: Batch) -> Scores:
+        """Those of all sentences, one after the other."""
         w, words = self.weights, batch.words
         x, m = self.encode(batch)
         is_word = word_positions(words)
@@ -73,11 +77,12 @@ class FusedNetwork(FusedEncoder):
         query = self._with_feedback if self.config.feedback else self._without_feedback
         q, log_a, soft = query(x, m, words)
         logits = kernels.relation_scores(q, self.W, w["relation_bias"], soft)
-        pair: tuple[Floats, ...] = ()
+        pair = None
         if self.config.pair_hidden:
             own = m[is_word] @ w["pair.word"] + (q @ w["pair.query"]).sum(0) + w["pair.bias"]
-            pair = own, m @ w["pair.head"], w["pair.out"]
-        return split_scores(log_a, logits, *pair, words=words)
+            pair = Pair(own, m @ w["pair.head"], w["pair.out"])
+        left = log_a[0]
+        return Scores(left, left if len(log_a) == 1 else log_a[1], logits, pair)
 
     def _with_feedback(self, x: Floats, m: Floats, words: NDArray[np.int32]) -> tuple[Floats, Floats, Floats]:
         F_V, _, v = self.lookup

@@ -51,6 +51,14 @@ def apply(rule: str, form: str) -> str:
     return front + middle + back or form
 
 
+def is_rule(text: str) -> bool:
+    """Is this a rule that can be applied?"""
+    parts = text.split("\t")
+    return text.startswith("=") or (
+        len(parts) == 5 and parts[0] in _CASES and parts[1].isdecimal() and parts[3].isdecimal()
+    )
+
+
 def _longest_common(a: str, b: str) -> tuple[int, int, int]:
     """Start in a, start in b and length of the first longest string that both hold."""
     best = (0, 0, 0)

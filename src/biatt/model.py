@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from biatt.batches import Batch, sentence_numbers, split_scores, word_positions
 from biatt.config import DIRECTIONS, ModelConfig, Reset
 from biatt.errors import ConfigError, ModelError
+from biatt.scores import Pair as PairScores
 from biatt.scores import Scores
 from biatt.vocabulary import Indices
 
@@ -363,14 +364,26 @@ class TorchNetwork:
         self.network = network
 
     def scores(self, batch: Batch) -> list[Scores]:
+        return split_scores(self.whole_scores(batch), batch.words)
+
+    def whole_scores(self, batch: Batch) -> Scores:
         with torch.inference_mode():
-            return scores(self.network(batch), batch)
+            return whole_scores(self.network(batch))
+
+
+def whole_scores(output: Output) -> Scores:
+    """What the network says of all sentences of a batch, one after the other, as arrays."""
+    output = Output(*(None if part is None else part.detach().cpu() for part in output))  # type: ignore[arg-type]
+    left, right = output.attention[0].numpy(), output.attention[-1].numpy()
+    pair = None
+    if output.words is not None and output.heads is not None and output.out is not None:
+        pair = PairScores(output.words.numpy(), output.heads.numpy(), output.out.numpy())
+    return Scores(left, left if len(output.attention) == 1 else right, output.relations.numpy(), pair)
 
 
 def scores(output: Output, batch: Batch) -> list[Scores]:
     """What the network says of each sentence of a batch, for the decoder."""
-    arrays = [None if part is None else part.detach().cpu().numpy() for part in output]
-    return split_scores(*arrays, words=batch.words)  # type: ignore[arg-type]
+    return split_scores(whole_scores(output), batch.words)
 
 
 def torch_device(name: str) -> torch.device:

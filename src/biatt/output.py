@@ -10,7 +10,7 @@ from biatt import heatmap, render
 from biatt.confidence import annotated
 from biatt.conll import write
 from biatt.errors import ConfigError
-from biatt.files import writing
+from biatt.files import COMPRESSED, writing
 from biatt.pictures import png, stacked
 from biatt.sentence import Sentence
 
@@ -28,7 +28,8 @@ def format_for(target: str, *, terminal: bool) -> Output | None:
     """The format that a file's name or a terminal asks for, if any."""
     if target == "-":
         return "tree" if terminal else None
-    suffix = Path(target).suffix.lower()
+    path = Path(target)
+    suffix = Path(path.stem if path.suffix in COMPRESSED else path.name).suffix.lower()
     name = _BY_SUFFIX.get(suffix, suffix[1:])
     return next((format for format in get_args(Output) if format == name), None)
 
@@ -56,6 +57,6 @@ def write_parsed(
 
 def _in_conll(sentences: Iterable[Sentence], format: Output | None, confidence: bool) -> Iterator[Sentence]:
     for sentence in sentences:
-        if confidence and len(sentence):
-            sentence = annotated(sentence)
-        yield sentence.as_format(format) if format == "conllu" or format == "conllx" else sentence
+        if format == "conllu" or format == "conllx":
+            sentence = sentence.as_format(format)
+        yield annotated(sentence) if confidence and len(sentence) else sentence

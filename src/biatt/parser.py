@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
@@ -12,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biatt import decode, trees
-from biatt.batches import Batch, by_length, collate
+from biatt.batches import Batch, by_length, collate, split_scores
 from biatt.confidence import Temperature, confidence, head_distribution
 from biatt.config import Config
 from biatt.decode import Decoder, Heads, Roots
 from biatt.errors import BiattError, FormatError, ModelError
-from biatt.folders import SETTINGS, read_model, write_model
+from biatt.folders import SETTINGS, WEIGHTS, read_model, write_model
 from biatt.inference import FusedNetwork
 from biatt.scores import Scores, mean
 from biatt.sentence import Sentence
@@ -38,6 +39,7 @@ BATCH_WORDS = 250  # scored at once; the fastest of the budgets that benchmarks/
 
 class Network(Protocol):
     def scores(self, batch: Batch) -> list[Scores]: ...
+    def whole_scores(self, batch: Batch) -> Scores: ...
 
 
 class Ensemble:
@@ -47,7 +49,10 @@ class Ensemble:
         self.networks = list(networks)
 
     def scores(self, batch: Batch) -> list[Scores]:
-        return list(map(mean, zip(*(network.scores(batch) for network in self.networks), strict=True)))
+        return split_scores(self.whole_scores(batch), batch.words)
+
+    def whole_scores(self, batch: Batch) -> Scores:
+        return mean([network.whole_scores(batch) for network in self.networks])
 
 
 class Parser:
@@ -107,14 +112,20 @@ class Parser:
         self.network = Ensemble([*own, other.network])
 
     def save(self, folder: str | Path) -> None:
-        """Write the model folder; the weights come last, so that a folder with weights is whole."""
-        description = {**self.config.to_json(), "temperature": self.temperature._asdict()}
+        """Write the model folder; parts of another model that it held are removed."""
+        for part in (ENSEMBLE_FOLDER, TAGGER_FOLDER, TOKENISER_FOLDER):
+            shutil.rmtree(Path(folder) / part, ignore_errors=True)
         for number, member in enumerate(self.members, 2):
             member.save(member_folder(folder, number))
         if self.tagger:
             self.tagger.save(Path(folder) / TAGGER_FOLDER)
         if self.tokeniser:
             self.tokeniser.save(Path(folder) / TOKENISER_FOLDER)
+        self.write(folder)
+
+    def write(self, folder: str | Path) -> None:
+        """Write the parser itself; the weights come last, so that a folder with weights is whole."""
+        description = {**self.config.to_json(), "temperature": self.temperature._asdict()}
         write_model(folder, FORMAT, description, self.vocabulary.to_json(), self.weights)
 
     def scores(self, sentences: Sequence[Sentence], *, batch_words: int = BATCH_WORDS) -> list[Scores]:
@@ -170,7 +181,8 @@ class Parser:
                 raise ModelError("This model has no tagger.")
             return list(sentences)
         bare = [i for i, sentence in enumerate(sentences) if retag or not is_tagged(sentence)]
-        found = dict(zip(bare, self.tagger.tag([sentences[i] for i in bare]), strict=True))
+        tagged = self.tagger.tag([sentences[i] for i in bare], keep=not retag)
+        found = dict(zip(bare, tagged, strict=True))
         return [found.get(i, sentence) for i, sentence in enumerate(sentences)]
 
     def __call__(self, text: str, **options: Any) -> list[Sentence]:
@@ -235,8 +247,9 @@ def member_folder(folder: str | Path, number: int) -> Path:
 
 
 def member_folders(folder: str | Path) -> list[Path]:
-    numbers = [int(path.name) for path in (Path(folder) / ENSEMBLE_FOLDER).glob("[0-9]*") if path.is_dir()]
-    return [member_folder(folder, number) for number in sorted(numbers)]
+    """Those that can speak already."""
+    found = [path for path in (Path(folder) / ENSEMBLE_FOLDER).glob("*") if (path / WEIGHTS).is_file()]
+    return sorted((path for path in found if path.name.isdecimal()), key=lambda path: int(path.name))
 
 
 def windows(sentences: Iterable[Sentence]) -> Iterator[list[Sentence]]:
@@ -326,11 +339,13 @@ def load(model: str | Path, *, device: str = "cpu", fused: bool | None = None) -
 
 def find_model(model: str | Path) -> Path:
     """The folder of a model: a path to one, or the name of one that is bundled; a path comes first."""
-    if Path(model).is_dir():
+    if (Path(model) / SETTINGS).is_file():
         return Path(model)
     bundled = sorted(folder.name for folder in MODELS.glob("*") if (folder / SETTINGS).is_file())
     if str(model) in bundled:
         return MODELS / str(model)
+    if Path(model).is_dir():
+        return Path(model)  # which loading will complain about
     raise ModelError(
         f"There is no model folder {model}, nor a bundled model of that name (bundled: {', '.join(bundled)})."
     )

@@ -46,7 +46,7 @@ class TextModels:
         resume: bool,
         listener: Listener,
     ) -> None:
-        if any(sentence.format != "conllu" for sentence in (train[0], dev[0])):
+        if any(sentence.format != "conllu" for sentence in (*train, *dev)):
             raise TrainingError("A pipeline learns from CoNLL-U files, which say where spaces are.")
         self.train, self.dev, self.out = train, dev, out
         self.seed, self.threads, self.resume, self.listener = seed, threads, resume, listener
@@ -70,7 +70,7 @@ class TextModels:
             for sentence, token in tokens
             if token.multiword
         )
-        spaces = any(" " in token.form for _, token in tokens)
+        spaces = any(len(token.form.split()) > 1 for _, token in tokens)
         if not any(NO_SPACE in token.misc for _, token in tokens):
             self.listener.message(f"No token says {NO_SPACE}: the tokeniser will only split at spaces.")
 
@@ -126,6 +126,10 @@ class TextModels:
             other = self.train_tagger(folder, rest or self.train, labels)
             found.update(zip(own, other.tag([self.train[i] for i in own]), strict=True))
         return [found[i] for i in range(len(self.train))], tagger.tag(self.dev)
+
+    def is_clean(self) -> bool:
+        """Has everything that only training needed been removed, which is the last thing to happen?"""
+        return not (self.out / FOLDS_FOLDER).exists()
 
     def clean(self) -> None:
         """Remove what only training needed."""

@@ -12,6 +12,8 @@ Floats = npt.NDArray[np.floating[Any]]
 
 SLOPE = np.float32(0.1)  # of the leaky rectified linear function
 
+LEAST = np.float32(1e-30)  # probability that a mean can have
+
 
 class Pair(NamedTuple):
     """A hidden layer of size k over a word and its head, that adds to the scores of relations."""
@@ -89,6 +91,10 @@ def mean(parts: Sequence[Scores]) -> Scores:
 
 
 def _mean_of_logs(logs: Sequence[Floats]) -> Floats:
-    """The logarithm of the mean of what these are logarithms of."""
-    total: Floats = np.logaddexp.reduce(np.stack(logs)) - np.log(np.float32(len(logs)))
-    return total
+    """The logarithm of the mean of what these are logarithms of; nothing becomes impossible by rounding."""
+    total = np.exp(logs[0])
+    for one in logs[1:]:
+        total += np.exp(one)
+    total *= np.float32(1 / len(logs))
+    result: Floats = np.log(np.maximum(total, LEAST, out=total), out=total)
+    return result

@@ -19,6 +19,7 @@ from spacy.language import Language
 from spacy.tokens import Doc, Token
 from spacy.util import minibatch
 
+from biatt.conll import UPOS_TAGS
 from biatt.errors import ModelError
 from biatt.parser import Parser, load
 from biatt.sentence import Sentence
@@ -114,10 +115,12 @@ class BiattComponent:
             for token, head, relation in zip(tokens, sentence.heads, sentence.deprels, strict=True):
                 heads[token.i] = tokens[head - 1].i - token.i if head else 0
                 relations[token.i] = relation if head else "ROOT"
-        words = [token.i for tokens in sentences for token in tokens]
+        before = next((token.i for token in doc if not token.is_space), None)
         for token in doc:  # a space hangs on the word before it, or on the first one
-            if token.is_space and words:
-                heads[token.i] = max((i for i in words if i < token.i), default=words[0]) - token.i
+            if not token.is_space:
+                before = token.i
+            elif before is not None:
+                heads[token.i] = before - token.i
         strings = doc.vocab.strings
         array = np.stack(
             [heads.astype(np.uint64), np.array([strings.add(r) for r in relations], np.uint64)], 1
@@ -162,8 +165,10 @@ class BiattComponent:
 
 def _tag(token: Token, word: Any) -> None:
     """Tags and lemma, as far as the model has them."""
-    for name, value in (("pos_", word.upos), ("tag_", word.xpos), ("lemma_", word.lemma)):
+    if word.upos in UPOS_TAGS:  # spaCy knows no others
+        token.pos_ = word.upos
+    for name, value in (("tag_", word.xpos), ("lemma_", word.lemma)):
         if value != "_":
             setattr(token, name, value)
-    if word.feats != "_":
+    if word.feats != "_" and all("=" in feature for feature in word.feats.split("|")):
         token.set_morph(word.feats)

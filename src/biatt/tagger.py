@@ -36,7 +36,12 @@ class Tagger:
     def load(cls, folder: str | Path) -> Tagger:
         config, _, symbols, weights = read_model(folder, FORMAT)
         try:
-            return cls(config, Vocabulary.from_json(symbols), Labels.from_json(symbols), weights)
+            labels = Labels.from_json(symbols)
+            if not labels.kinds.keys() <= KINDS.keys() or not all(labels.kinds.values()):
+                raise ModelError("The vocabulary has labels that are no tags.")
+            if not all(map(lemmas.is_rule, labels.kinds.get("lemma", []))):
+                raise ModelError("The vocabulary has lemma rules that are none.")
+            return cls(config, Vocabulary.from_json(symbols), labels, weights)
         except ModelError as error:
             raise ModelError(f"{folder}: {error}") from error
 
@@ -44,23 +49,21 @@ class Tagger:
         symbols = {**self.vocabulary.to_json(), "labels": self.labels.kinds}
         write_model(folder, FORMAT, self.config.to_json(), symbols, self.weights)
 
-    def tag(self, sentences: Sequence[Sentence]) -> list[Sentence]:
-        """Copies with the columns that the tagger knows set; the others, and all else, as they were."""
+    def tag(self, sentences: Sequence[Sentence], *, keep: bool = False) -> list[Sentence]:
+        """Copies with the columns that the tagger knows set; with `keep`, only where there is nothing yet."""
         full = [sentence for sentence in sentences if len(sentence)]
         found = iter(self.network.label(list(map(self.vocabulary.encode, full)), batch_words=BATCH_WORDS))
-        return [self._tagged(s, next(found)) if len(s) else s for s in sentences]
+        return [self._tagged(s, next(found), keep) if len(s) else s for s in sentences]
 
-    def _tagged(self, sentence: Sentence, numbers: Indices) -> Sentence:
+    def _tagged(self, sentence: Sentence, numbers: Indices, keep: bool) -> Sentence:
         rows = [row[:] for row in sentence.rows]
         for kind, column in zip(self.labels.kinds.items(), numbers.T.tolist(), strict=True):
             name, labels = kind
             place = KINDS[name]
-            if name == "lemma":
-                for row, number in zip(rows, column, strict=True):
-                    row[place] = lemmas.apply(labels[number], row[FORM])
-            else:
-                for row, number in zip(rows, column, strict=True):
-                    row[place] = labels[number]
+            for row, number in zip(rows, column, strict=True):
+                if not keep or row[place] == EMPTY:
+                    label = labels[number]
+                    row[place] = lemmas.apply(label, row[FORM]) if name == "lemma" else label
         return sentence.with_rows(rows)
 
 

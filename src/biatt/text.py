@@ -45,17 +45,19 @@ def read_lines(
 
 def read_text(source: str | Path | BinaryIO, *, name: str | None = None) -> Iterator[str]:
     """The paragraphs of a text file, which blank lines separate; a very long one comes in parts."""
-    paragraph: list[str] = []
-    size = 0
+    paragraph = ""
     for _, line in _lines(source, name or name_of(source)):
         if line.strip():
-            paragraph.append(line)
-            size += len(line)
-        if paragraph and (size >= LONGEST_PARAGRAPH or not line.strip()):
-            yield "".join(paragraph)
-            paragraph, size = [], 0
+            paragraph += line
+        if len(paragraph) >= LONGEST_PARAGRAPH:
+            whole = 1 + max(paragraph.rfind(space) for space in " \n\t")  # not in the middle of a word
+            yield paragraph[: whole or None]
+            paragraph = paragraph[whole:] if whole else ""
+        elif paragraph and not line.strip():
+            yield paragraph
+            paragraph = ""
     if paragraph:
-        yield "".join(paragraph)
+        yield paragraph
 
 
 def is_conll(head: bytes) -> bool:

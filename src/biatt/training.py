@@ -20,14 +20,24 @@ from biatt.config import Config, TextConfig
 from biatt.conll import read
 from biatt.errors import ConfigError, TrainingError
 from biatt.files import replacing
+from biatt.folders import WEIGHTS
 from biatt.fused import in_threads
 from biatt.model import BiAtt, Noise, disagreement, log_likelihood, scores, torch_device
-from biatt.parser import BATCH_WORDS, Parser, member_folder, with_best_tree
-from biatt.runs import Listener, Run, Silent, fingerprint_of, is_finished
+from biatt.parser import (
+    BATCH_WORDS,
+    ENSEMBLE_FOLDER,
+    TAGGER_FOLDER,
+    TOKENISER_FOLDER,
+    Parser,
+    member_folder,
+    with_best_tree,
+)
+from biatt.runs import CHECKPOINT, Listener, Run, Silent, fingerprint_of, is_finished
 from biatt.sentence import Sentence
 from biatt.vocabulary import Vocabulary
 from biatt.wordvectors import read_vectors
 
+EMBEDDED = ("columns", "min_count", "affixes", "embedding")  # what a vocabulary and vectors depend on
 CARD = "README.md"
 
 
@@ -43,7 +53,7 @@ def train(
     threads: int = 1,
     search_rate: bool = False,
     pipeline: TextConfig | None = None,
-    ensemble: int = 1,
+    others: Sequence[Config] = (),
     resume: bool = False,
     device: str = "cpu",
     licence: str = "not stated",
@@ -54,18 +64,33 @@ def train(
 
     Without `dev`, a random `dev_fraction` of the training sentences is held out, as in the paper. With
     `resume`, an interrupted run goes on from its last epoch; a finished one is just loaded. With `pipeline`,
-    a tokeniser and a tagger come first, and the parser learns from tags that a tagger gave. An `ensemble` is
-    so many parsers of seeds that follow each other, which speak as one.
+    a tokeniser and a tagger come first, and the parser learns from tags that a tagger gave. `others` are the
+    configurations of further parsers, which speak with the first as one; equal ones have seeds in a row.
     """
     config, listener, out = config or Config(), listener or Silent(), Path(out)
-    if ensemble < 1:
-        raise ConfigError("An ensemble has at least one member.")
+    for other in others:
+        if any(getattr(other.model, name) != getattr(config.model, name) for name in EMBEDDED):
+            raise ConfigError(f"The members of an ensemble must agree on {', '.join(EMBEDDED)}.")
     if threads < 1:
         raise ConfigError("threads must be at least 1.")
     if not 0 <= seed < 2**63:
         raise ConfigError(f"The seed must be from 0 to 2^63 - 1, not {seed}.")
     files = [train] if isinstance(train, (str, Path)) else list(train)
     train_sentences, dev_sentences = split_treebank(files, dev, dev_fraction, seed)
+    if not resume:
+        _check_new(out)
+    elif pipeline and is_finished(out) and not (out / TOKENISER_FOLDER).exists():
+        raise ConfigError(f"{out} holds a parser that was trained without a pipeline: name another folder.")
+    vectors = read_vectors(embeddings) if embeddings else None
+    if vectors is not None:
+        width = vectors.vectors.shape[1]
+        if config.model.embedding not in (0, width):
+            raise ConfigError(
+                f"embedding={config.model.embedding}, but the vectors of {embeddings} are {width} wide."
+            )
+        config = replace(config, model=replace(config.model, embedding=width))
+        others = [replace(other, model=replace(other.model, embedding=width)) for other in others]
+    torch_device(device)  # what is wrong is said now, not after hours
     text_models = None
     if pipeline:
         from biatt.pipeline import TextModels
@@ -80,20 +105,11 @@ def train(
             resume=resume,
             listener=listener,
         )
-        members = [out, *(member_folder(out, number) for number in range(2, ensemble + 1))]
-        if resume and all(map(is_finished, members)):
+        members = [out, *(member_folder(out, number) for number in range(2, len(others) + 2))]
+        if resume and all(map(is_finished, members)) and text_models.is_clean():
             listener.message(f"{out} is already trained.")
-            text_models.clean()
             return Parser.load(out, device=device)
         train_sentences, dev_sentences = text_models.prepare()
-    vectors = read_vectors(embeddings) if embeddings else None
-    if vectors is not None:
-        width = vectors.vectors.shape[1]
-        if config.model.embedding not in (0, width):
-            raise ConfigError(
-                f"embedding={config.model.embedding}, but the vectors of {embeddings} are {width} wide."
-            )
-        config = replace(config, model=replace(config.model, embedding=width))
     vocabulary = Vocabulary.build(
         train_sentences,
         columns=config.model.columns,
@@ -120,21 +136,22 @@ def train(
         found = {form: vector for form in forms if (vector := vectors.get(form)) is not None}
         initial_forms = {vocabulary.row("form", form): vector for form, vector in found.items()}
         listener.message(f"{len(found)} of {len(forms)} forms have a vector in {embeddings}.")
-    for number in range(1, ensemble + 1):
-        if number > 1:
-            listener.message(f"== member {number} of {ensemble} of the ensemble")
+    configs = [config, *others]
+    for number, own in enumerate(configs, 1):
+        if others:
+            listener.message(f"== member {number} of {len(configs)} of the ensemble")
         run = ParserRun(
-            config,
+            own,
             vocabulary,
             train_sentences,
             dev_sentences,
-            seed=seed + number - 1,
+            seed=seed + configs[: number - 1].count(own),
             device=device,
             threads=threads,
             listener=listener,
         )
         run.about, run.initial_forms = {**about, "seed": run.seed}, initial_forms
-        options = [config, run.seed, threads, search_rate, *initial_forms]
+        options = [own, run.seed, threads, search_rate, *initial_forms]
         fingerprint = fingerprint_of(options, [*initial_forms.values()], train_sentences, dev_sentences)
         run.open(out if number == 1 else member_folder(out, number), fingerprint, resume=resume)
         listener.message(
@@ -147,18 +164,25 @@ def train(
                 run.search_rate()
             run.finish_epochs()
     parser = Parser.load(out, device=device)
-    if ensemble > 1:
-        _finish_ensemble(parser, out, dev_sentences, {**about, "members": ensemble})
+    if others:
+        _finish_ensemble(parser, out, dev_sentences, {**about, "members": len(configs)})
     if text_models:
         text_models.clean()
     return parser
+
+
+def _check_new(out: Path) -> None:
+    """A folder that holds a model, or some part of one, is not for another."""
+    parts = (WEIGHTS, CHECKPOINT, TAGGER_FOLDER, TOKENISER_FOLDER, ENSEMBLE_FOLDER)
+    if any((out / part).exists() for part in parts):
+        raise ConfigError(f"{out} already holds a model or a run: resume it, or name another folder.")
 
 
 def _finish_ensemble(parser: Parser, out: Path, dev: list[Sentence], about: dict[str, Any]) -> None:
     """What is known only when all members are there: temperature, and scores for the card."""
     gold = [parser.vocabulary.encode(sentence) for sentence in dev]
     parser.temperature = fitted(parser.scores(dev), [(item.heads, item.relations) for item in gold])
-    parser.save(out)
+    parser.write(out)
     found = metrics.evaluate(dev, parser.parse(dev))
     best = {"dev_uas": found.uas, "dev_las": found.las, "epoch": "each member's own"}
     with replacing(out / CARD) as file:
@@ -246,7 +270,7 @@ class ParserRun(Run):
         if last:
             gold = [(item.heads, item.relations) for item in self.dev]
             parser.temperature = fitted(parser.scores(self.dev_sentences), gold)
-        parser.save(self.out)
+        parser.write(self.out)
 
 
 def split_treebank(

@@ -144,7 +144,7 @@ class Vocabulary:
     def from_json(cls, data: Any) -> Vocabulary:
         try:
             return cls(data["symbols"], data["relations"])
-        except (KeyError, TypeError) as error:
+        except (KeyError, TypeError, IndexError, AttributeError) as error:
             raise ModelError("The vocabulary has no symbols or no relations.") from error
 
 
