@@ -91,7 +91,7 @@ class Calibration:
         heat = self.temperature
         title = f"Expected calibration error; temperature {heat.arcs:g}, of relations {heat.relations:g}"
         return [
-            Table(title, ("probability", "%", "without temperature, %"), errors),
+            Table(title, ("probability", "%", "unfitted, %"), errors),
             Table("Head and relation", ("about", "words", "mean probability, %", "right, %"), bins),
         ]
 
