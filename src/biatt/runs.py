@@ -13,6 +13,7 @@ import json
 import math
 import os
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -60,7 +61,7 @@ class Silent:
         pass
 
 
-class Run:
+class Run(ABC):
     """One training run: its network, its data's lengths, its place on disk."""
 
     goal: str  # the dev figure that the linear schedule keeps the best epoch by
@@ -84,19 +85,19 @@ class Run:
         self.epochs = config.all_epochs(sum(lengths))
         self.restart()
 
+    @abstractmethod
     def loss(
         self, indices: list[int], noise: Noise | None, generator: np.random.Generator
     ) -> tuple[Tensor, int]:
         """The loss per word of a batch, and the batch's words."""
-        raise NotImplementedError
 
+    @abstractmethod
     def evaluate(self) -> dict[str, float]:
         """What the dev sentences say of the network: its `goal` and dev_log_likelihood among it."""
-        raise NotImplementedError
 
+    @abstractmethod
     def save_model(self, weights: dict[str, NDArray[Any]], best: dict[str, Any], *, last: bool) -> None:
         """Write these weights, of an epoch with this record, as a model folder."""
-        raise NotImplementedError
 
     def restart(self) -> None:
         """Initial weights and a fresh optimiser; the same for the same seed."""
