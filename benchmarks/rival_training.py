@@ -1,9 +1,9 @@
 """Train one rival and parse with it, in the peers' environment.
 
-    rival_training.py RIVAL TRAIN DEV TEST OUT SECONDS
+    rival_training.py RIVAL TRAIN DEV TEST OUT EFFORT
 
 Knows nothing of biatt. Writes TEST with the rival's trees to OUT, and what it took as JSON to stdout. Rivals
-see gold columns. SuPar trains for so many seconds of processor time, UDPipe until it is done.
+see gold columns. EFFORT is SuPar's seconds of processor time, or UDPipe's passes over the training data.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from peer_parsers import Rows, sentences_of
 
 SEED = 1
 UDPIPE_OPTIONS = (
-    "iterations=10;embedding_upostag=20;embedding_feats=20;embedding_form=50;embedding_deprel=20;"
+    "embedding_upostag=20;embedding_feats=20;embedding_form=50;embedding_deprel=20;"
     "transition_system=swap;transition_oracle=static_lazy;structured_interval=0;use_gold_tags=1"
 )
 # SuPar's own settings for its biaffine parser
@@ -48,13 +48,13 @@ def read_udpipe(path: str) -> Any:
     return found
 
 
-def udpipe(train: str, dev: str, test: str, seconds: float) -> tuple[Trees, dict[str, Any]]:
+def udpipe(train: str, dev: str, test: str, iterations: float) -> tuple[Trees, dict[str, Any]]:
     """UDPipe's transition-based parser, beam 5: form, UPOS and FEATS."""
     from ufal.udpipe import Model, ProcessingError, Trainer
 
-    error = ProcessingError()
+    error, options = ProcessingError(), f"iterations={iterations:.0f};{UDPIPE_OPTIONS}"
     trained = Trainer.train(
-        "morphodita_parsito", read_udpipe(train), read_udpipe(dev), "none", "none", UDPIPE_OPTIONS, error
+        "morphodita_parsito", read_udpipe(train), read_udpipe(dev), "none", "none", options, error
     )
     if error.occurred():
         raise RuntimeError(error.message)
@@ -68,7 +68,7 @@ def udpipe(train: str, dev: str, test: str, seconds: float) -> tuple[Trees, dict
             raise RuntimeError(error.message)
         words = [sentence.words[i] for i in range(1, sentence.words.size())]
         trees.append(([word.head for word in words], [word.deprel for word in words]))
-    return trees, {"options": UDPIPE_OPTIONS}
+    return trees, {"options": options}
 
 
 def supar(train: str, dev: str, test: str, seconds: float) -> tuple[Trees, dict[str, Any]]:
@@ -181,9 +181,9 @@ def supar(train: str, dev: str, test: str, seconds: float) -> tuple[Trees, dict[
 RIVALS = {"ufal.udpipe": udpipe, "supar": supar}
 
 
-def main(rival: str, train: str, dev: str, test: str, out: str, seconds: str) -> None:
+def main(rival: str, train: str, dev: str, test: str, out: str, effort: str) -> None:
     started = time.process_time()
-    trees, about = RIVALS[rival](train, dev, test, float(seconds))
+    trees, about = RIVALS[rival](train, dev, test, float(effort))
     with open(out, "w", encoding="utf-8") as file:
         for rows, (heads, relations) in zip(sentences_of(test), trees, strict=True):
             for row, head, relation in zip(rows, heads, relations, strict=True):

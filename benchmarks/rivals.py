@@ -26,6 +26,7 @@ from biatt.training import split_treebank
 
 HERE = Path(__file__).parent
 RIVALS = ("ufal.udpipe", "supar")
+ITERATIONS = 10  # UDPipe's default
 
 
 def main() -> int:
@@ -34,12 +35,13 @@ def main() -> int:
     results: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     for name in options.treebanks:
         key = f"{options.rival} {name.name}"
+        if options.rival == "ufal.udpipe" and options.iterations != ITERATIONS:
+            key += f", {options.iterations} iterations"
         if key in results:
             continue
         try:
-            results[key] = measured(
-                options.rival, name, options.environment / "bin" / "python", options.seconds
-            )
+            effort = options.iterations if options.rival == "ufal.udpipe" else options.seconds
+            results[key] = measured(options.rival, name, options.environment / "bin" / "python", effort)
         except BiattError as error:
             print(error, file=sys.stderr)
             return 2
@@ -51,7 +53,7 @@ def main() -> int:
     return 0
 
 
-def measured(rival: str, treebank: Path, python: Path, seconds: float) -> dict[str, Any]:
+def measured(rival: str, treebank: Path, python: Path, effort: float) -> dict[str, Any]:
     (train,), (test,) = treebank.glob("*train.conll*"), treebank.glob("*test.conll*")
     dev = next(treebank.glob("*dev.conll*"), None)
     train_sentences, dev_sentences = split_treebank([train], dev, 0.05, 1)
@@ -62,7 +64,7 @@ def measured(rival: str, treebank: Path, python: Path, seconds: float) -> dict[s
         for name, sentences in parts.items():
             write(map(_words_only, sentences), files[name])
         started = time.perf_counter()
-        command = [python, HERE / "rival_training.py", rival, *files.values(), seconds]
+        command = [python, HERE / "rival_training.py", rival, *files.values(), effort]
         one = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
         done = subprocess.run(
             list(map(str, command)), check=True, capture_output=True, text=True, env={**os.environ, **one}
@@ -93,6 +95,7 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("--environment", type=Path, required=True, help="folder of the peers' environment")
     parser.add_argument("--seconds", type=float, default=1500, help="processor time of SuPar's training")
+    parser.add_argument("--iterations", type=int, default=ITERATIONS, help="passes of UDPipe's training")
     parser.add_argument("--out", type=Path, default=HERE, help="folder of rivals.json")
     return parser.parse_args()
 
