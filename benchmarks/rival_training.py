@@ -72,7 +72,7 @@ def udpipe(train: str, dev: str, test: str, iterations: float) -> tuple[Trees, d
 
 
 def supar(train: str, dev: str, test: str, seconds: float) -> tuple[Trees, dict[str, Any]]:
-    """SuPar's biaffine parser of the default size: form, letters, lemma and XPOS."""
+    """SuPar's biaffine parser of the default size: form, letters, lemma, and all tags as one symbol."""
     import torch
     from supar.models.dep import BiaffineDependencyModel
     from torch.nn.utils.rnn import pad_sequence
@@ -81,13 +81,16 @@ def supar(train: str, dev: str, test: str, seconds: float) -> tuple[Trees, dict[
     torch.manual_seed(SEED)
     data = {name: list(sentences_of(path)) for name, path in (("train", train), ("dev", dev), ("test", test))}
 
+    def tag(row: list[str]) -> str:
+        return " ".join(row[3:6])
+
     def numbers(symbols: Any, least: int = 1) -> dict[str, int]:
         kept = sorted(symbol for symbol, count in Counter(symbols).items() if count >= least)
         return {symbol: i + 3 for i, symbol in enumerate(kept)}
 
     rows = [row for sentence in data["train"] for row in sentence]
     words, lemmas = (numbers((row[k] for row in rows), MIN_FREQUENCY) for k in (1, 2))
-    tags = numbers(row[4] for row in rows)
+    tags = numbers(map(tag, rows))
     letters = numbers(letter for row in rows for letter in row[1])
     relations = sorted({row[7] for row in rows})
     relation_ids = {relation: i for i, relation in enumerate(relations)}
@@ -95,8 +98,12 @@ def supar(train: str, dev: str, test: str, seconds: float) -> tuple[Trees, dict[
     def tensors(sentence: Rows) -> tuple[Any, ...]:
         spelled = [[letters.get(c, UNKNOWN) for c in row[1][:LETTERS]] for row in sentence]
         columns = [
-            torch.tensor([ROOT] + [known.get(row[k], UNKNOWN) for row in sentence])
-            for k, known in ((1, words), (4, tags), (2, lemmas))
+            torch.tensor([ROOT] + [known.get(symbol, UNKNOWN) for symbol in symbols])
+            for known, symbols in (
+                (words, [row[1] for row in sentence]),
+                (tags, map(tag, sentence)),
+                (lemmas, [row[2] for row in sentence]),
+            )
         ]
         return (
             *columns,

@@ -21,12 +21,12 @@ from workload import Workload, untrained
 
 from biatt import decode
 from biatt.batches import Batch, by_length, collate, shuffled
-from biatt.config import PRESETS
 from biatt.conll import read, write
 from biatt.fused import in_threads
 from biatt.model import BiAtt, log_likelihood
 from biatt.optimiser import Adam
 from biatt.parser import BATCH_WORDS, WINDOW_SENTENCES, Parser
+from biatt.presets import PRESETS
 from biatt.sentence import Sentence
 from biatt.threads import run
 

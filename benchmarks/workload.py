@@ -8,11 +8,12 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from biatt.config import Config, preset
+from biatt.config import Config
 from biatt.conll import read, write
 from biatt.errors import BiattError
 from biatt.model import BiAtt
 from biatt.parser import Parser
+from biatt.presets import preset
 from biatt.sentence import DEPREL, FEATS, FORM, LEMMA, UPOS, XPOS, Sentence
 from biatt.vocabulary import Vocabulary
 

@@ -184,6 +184,7 @@ def test_frontier_has_what_has_both_a_speed_and_an_accuracy(
         {"presets": {"best": speed, "fast": speed}, "peers": {"supar_mst": speed, "udpipe_beam_5": {}}},
     )
     rivals = put("rivals.json", {"supar english-ewt": {"las": 0.8}, "ufal.udpipe english-ewt": {"las": 0.7}})
+    more = put("more.json", {"supar english-ewt, 2 iterations": {"las": 0.85}, "supar danish": {"las": 0.9}})
     for seed, las in ((1, 0.9), (2, 0.91)):
         run = {
             "preset": "best",
@@ -196,3 +197,30 @@ def test_frontier_has_what_has_both_a_speed_and_an_accuracy(
     assert [(point.name, point.ours) for point in points] == [("best", True), ("supar_mst", False)]
     assert [point.las for point in points] == pytest.approx([90.5, 80])
     assert frontier.draw(points).axes
+    assert [point.las for point in frontier.found(results, tmp_path, more)] == pytest.approx([90.5, 85])
+
+
+def test_rivals_stand_beside_best_where_scored_alike(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rivals = load("rivals", monkeypatch)
+    (tmp_path / "e").mkdir()
+    for seed, las in ((1, 0.9), (2, 0.91)):
+        score = {"style": "conllx", "uas": 0.95, "las": las}
+        run = {"preset": "best", "data": {"czech/train": ""}, "test": {"mst": score}}
+        (tmp_path / "e" / f"czech-seed{seed}.json").write_text(json.dumps(run))
+        (tmp_path / "e" / f"small-seed{seed}.json").write_text(json.dumps({**run, "preset": "fast"}))
+    found = rivals.table(
+        {
+            "supar czech, 3 iterations": {
+                "uas": 0.8,
+                "las": 0.7,
+                "cpu_seconds": 90,
+                "without_punctuation": {"uas": 0.81, "las": 0.71},
+            },
+            "supar danish": {"failed": "out of memory"},
+        },
+        tmp_path,
+    )
+    assert found.splitlines()[-2:] == [
+        "| supar czech, 3 iterations | 1.5 | 80.00 / 70.00 |  | 81.00 / 71.00 | 95.00 / 90.50 |",
+        "| supar danish | out of memory |  |  |  |  |",
+    ]

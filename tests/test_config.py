@@ -13,19 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from biatt.config import (
-    COLUMNS,
-    PAPER_HIDDEN,
-    PRESETS,
-    Config,
-    ModelConfig,
-    TrainingConfig,
-    describe,
-    hidden_size,
-    preset,
-    with_settings,
-)
+from biatt.config import COLUMNS, Config, ModelConfig, TrainingConfig, with_settings
 from biatt.errors import ConfigError
+from biatt.presets import PAPER_HIDDEN, PRESETS, UNUSED, TextConfig, describe, hidden_size, preset
 
 PAPER = Path(__file__).parents[2] / "shared" / "paper.tex"
 # Section 4.2 of the paper.
@@ -252,9 +242,27 @@ def test_every_field_can_be_set_by_text(config: Config) -> None:
 def test_description_has_every_field_with_help_and_a_default_that_parses() -> None:
     described = describe()
     names = [item.name for part in (ModelConfig, TrainingConfig) for item in fields(part)]
-    assert [name for name, _, _ in described] == names
-    assert all(len(help) > 10 for _, _, help in described)
-    assert parsed(*[f"{name}={default}" for name, default, _ in described]) == Config()
+    assert [name for name, _, _, _ in described] == names
+    assert all(len(help) > 10 for _, _, help, _ in described)
+    assert parsed(*[f"{name}={default}" for name, default, _, _ in described]) == Config()
+    for other in ("best", "fast"):
+        differing = [f"{name}={others[other]}" for name, _, _, others in described if other in others]
+        assert parsed(*differing) == preset(other)
+
+
+def test_description_has_what_tokeniser_and_tagger_use() -> None:
+    described = {name: others for name, _, _, others in describe()}
+    assert described["hidden"]["tokeniser"] == "64"
+    assert described["columns"] == {}
+    assert not any(part in described[name] for part, names in UNUSED.items() for name in names)
+
+
+@pytest.mark.parametrize("part", ["tokeniser", "tagger"])
+def test_pipeline_refuses_settings_that_would_change_nothing(part: str) -> None:
+    for name in UNUSED[part]:
+        with pytest.raises(ConfigError, match=f"The {part} has no setting '{name}'"):
+            TextConfig().with_settings([f"{part}.{name}=1"])
+    assert getattr(TextConfig().with_settings([f"{part}.layers=3"]), part).model.layers == 3
 
 
 @pytest.mark.parametrize(("embedding", "width"), [(0, 40), (300, 300)])

@@ -12,12 +12,13 @@ import numpy as np
 import pytest
 
 import biatt
-from biatt.config import TextConfig, preset, with_settings
+from biatt.config import with_settings
 from biatt.errors import ConfigError, ModelError, TrainingError
 from biatt.grammar import generate
 from biatt.metrics import evaluate
 from biatt.parser import Parser
 from biatt.pipeline import FOLDS_FOLDER
+from biatt.presets import TextConfig, preset
 from biatt.runs import Silent
 from biatt.sentence import Sentence
 from biatt.tokeniser import raw_text
@@ -69,7 +70,12 @@ def test_folder_holds_everything_and_no_more(folder: Path) -> None:
     names = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
     own = ["config.json", "metrics.jsonl", "model.safetensors", "vocabulary.json"]
     assert names == sorted(
-        ["README.md", *own, *(f"{part}/{name}" for part in ("tagger", "tokeniser") for name in own)]
+        [
+            "README.md",
+            "fingerprint.txt",
+            *own,
+            *(f"{part}/{name}" for part in ("tagger", "tokeniser") for name in own),
+        ]
     )
     card = (folder / "README.md").read_text()
     assert "tokeniser, accuracy on dev, labels of the training data | end " in card
@@ -152,6 +158,16 @@ def test_interrupted_pipeline_resumes_to_the_same_bits(tmp_path: Path) -> None:
     assert contents(out) == contents(tmp_path / "whole")
     with pytest.raises(ConfigError, match="already holds"):
         train(path, out=out, config=quick, pipeline=text)
+
+
+def test_pipeline_is_not_resumed_with_other_settings(tmp_path: Path) -> None:
+    path = tmp_path / "t.conllu"
+    biatt.write(generate(10, seed=6), path)
+    with pytest.raises(KeyboardInterrupt):
+        train(path, out=tmp_path / "m", config=SMALL, pipeline=TEXT, listener=StopsAt(1))
+    for setting in ("folds=3", "tagger.hidden=9", "tokeniser.hidden=9"):
+        with pytest.raises(ConfigError, match="begun with other data, settings"):
+            train(path, out=tmp_path / "m", config=SMALL, pipeline=TEXT.with_settings([setting]), resume=True)
 
 
 def test_text_in_sentences_with_confidence_out(nlp: Parser) -> None:

@@ -33,7 +33,7 @@ from biatt.optimiser import Adam
 from biatt.parser import Parser, load
 from biatt.runs import CHECKPOINT, METRICS, Silent
 from biatt.sentence import Sentence
-from biatt.training import ParserRun, split_treebank, train
+from biatt.training import FINGERPRINT, ParserRun, split_treebank, train
 from biatt.vocabulary import Vocabulary
 
 SOURCE = Path(__file__).parents[1] / "src"
@@ -130,7 +130,7 @@ def test_learns_twenty_sentences_by_heart(tmp_path: Path) -> None:
 
 def test_result_is_the_model_in_the_folder_and_nothing_else_is_left(whole: Path) -> None:
     names = sorted(path.name for path in whole.iterdir())
-    assert names == ["README.md", "config.json", METRICS, "model.safetensors", "vocabulary.json"]
+    assert names == ["README.md", "config.json", FINGERPRINT, METRICS, "model.safetensors", "vocabulary.json"]
     assert load(whole).config == SMALL
 
 
@@ -633,7 +633,7 @@ def saved_state(out: Path) -> State:
         return State(**json.loads(file.metadata()["state"]))
 
 
-@pytest.mark.parametrize(
+OTHER_OPTIONS = pytest.mark.parametrize(
     "other",
     [
         {"seed": 2},
@@ -644,6 +644,9 @@ def saved_state(out: Path) -> State:
     ],
     ids=lambda other: next(iter(other)),
 )
+
+
+@OTHER_OPTIONS
 def test_resuming_with_other_options_is_refused(
     treebank: Path, tmp_path: Path, other: dict[str, Any]
 ) -> None:
@@ -677,6 +680,14 @@ def test_resuming_a_finished_run_just_loads_it(treebank: Path, whole: Path) -> N
     assert parser.config == SMALL
     assert {path.name: path.stat().st_mtime_ns for path in whole.iterdir()} == before
     assert f"{whole} is already trained." in told.messages
+
+
+@OTHER_OPTIONS
+def test_resuming_a_finished_run_with_other_options_is_refused(
+    treebank: Path, whole: Path, other: dict[str, Any]
+) -> None:
+    with pytest.raises(ConfigError, match="other data, settings, seed or threads"):
+        train(treebank, **{"out": whole, "config": SMALL, "resume": True, **other})
 
 
 def test_used_folder_is_not_overwritten(treebank: Path, whole: Path, tmp_path: Path) -> None:
@@ -747,11 +758,12 @@ def full_at_write(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("biatt.files.open", opened, raising=False)
 
 
+FILES_BEFORE = 1  # the fingerprint
 FILES_AN_EPOCH = 6  # checkpoint, metrics, card, configuration, vocabulary, weights
 
 
 @pytest.mark.parametrize("fill", [full_at_fsync, full_at_write])
-@pytest.mark.parametrize("number", range(1, 2 * FILES_AN_EPOCH + 1))
+@pytest.mark.parametrize("number", range(1, FILES_BEFORE + 2 * FILES_AN_EPOCH + 1))
 def test_full_disk_leaves_the_earlier_model_and_a_run_to_resume(
     treebank: Path,
     tmp_path: Path,
@@ -767,7 +779,7 @@ def test_full_disk_leaves_the_earlier_model_and_a_run_to_resume(
         with pytest.raises(BiattError, match="no space left on device"):
             train(treebank, out=out, config=config)
     assert not leftovers(out)
-    if number > FILES_AN_EPOCH:
+    if number > FILES_BEFORE + FILES_AN_EPOCH:
         load(out)
         assert weights(out) == weights(tmp_path / "one")
     else:

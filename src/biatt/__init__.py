@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from biatt.comparison import Comparison, compare
-    from biatt.config import Config, preset, with_settings
+    from biatt.config import Config, with_settings
     from biatt.conll import read, write
     from biatt.errors import BiattError
     from biatt.evaluation import Evaluation
     from biatt.metrics import evaluate
     from biatt.parser import Parser, load
+    from biatt.presets import preset
     from biatt.scores import Scores
     from biatt.sentence import Sentence, Token
     from biatt.text import read_tokens
@@ -40,7 +41,7 @@ _HOME = {
     "compare": "comparison",
     "evaluate": "metrics",
     "load": "parser",
-    "preset": "config",
+    "preset": "presets",
     "read": "conll",
     "read_tokens": "text",
     "train": "training",

@@ -15,8 +15,9 @@ import typer
 from typer.core import TyperGroup
 
 import biatt
-from biatt import config as settings
+from biatt import presets
 from biatt.choices import Decoding, InputFormat, OutputFormat, Punctuation, Root, Style
+from biatt.config import with_settings
 from biatt.errors import BiattError, ConfigError
 
 
@@ -66,8 +67,9 @@ def _version(wanted: bool) -> None:
 
 def _settings(wanted: bool) -> None:
     if wanted:
-        for name, default, text in settings.describe():
-            typer.echo(f"{name}={default}\n    {text}")
+        for name, default, text, others in presets.describe():
+            differing = "".join(f", {other} {value}" for other, value in others.items())
+            typer.echo(f"{name}={default}{differing}\n    {text}")
         raise typer.Exit
 
 
@@ -94,7 +96,7 @@ def train(
     preset: Annotated[
         str | None,
         typer.Option(
-            help=f"Where the settings start: {', '.join(settings.PRESETS)}; default: paper; pipelines: best."
+            help=f"Where the settings start: {', '.join(presets.PRESETS)}; default: paper; pipelines: best."
         ),
     ] = None,
     hidden: Annotated[
@@ -148,13 +150,13 @@ def train(
     The folder holds a loadable model, the best so far, from the parser's first epoch on. Interrupt it at any
     time and go on with --resume.
     """
-    before = [item for item in set or [] if settings.for_text(item)]
+    before = [item for item in set or [] if presets.for_text(item)]
     if before and not pipeline:
         raise ConfigError(f"The setting '{before[0]}' is about --pipeline.")
     own = [item for item in set or [] if item not in before]
-    config = settings.with_settings(settings.preset(preset or ("best" if pipeline else "paper")), own)
+    config = with_settings(presets.preset(preset or ("best" if pipeline else "paper")), own)
     if hidden is not None:
-        config = settings.with_settings(config, [f"hidden={settings.hidden_size(hidden)}"])
+        config = with_settings(config, [f"hidden={presets.hidden_size(hidden)}"])
     from biatt.progress import TrainingDisplay
 
     with TrainingDisplay() as display:
@@ -170,9 +172,9 @@ def train(
             search_rate=search_rate,
             others=[
                 *[config] * (ensemble - 1),
-                *(settings.with_settings(config, text.split()) for text in member or []),
+                *(with_settings(config, text.split()) for text in member or []),
             ],
-            pipeline=settings.TextConfig().with_settings(before) if pipeline else None,
+            pipeline=presets.TextConfig().with_settings(before) if pipeline else None,
             resume=resume,
             device=device,
             licence=licence,
@@ -244,6 +246,8 @@ def parse(
         raise ConfigError("--text takes the place of a file: give one of them.")
     if k_best > 1 and (retag or also):
         raise ConfigError(f"--k-best does not go with {'--retag' if retag else '--also'}.")
+    if k_best > 1 and threads > 1:
+        raise ConfigError("--k-best works with one thread.")
     if k_best > 1 and decode is not Decoding.mst:
         raise ConfigError(f"--k-best finds spanning trees: it has no --decode {decode.value}.")
     from biatt.files import reading

@@ -14,24 +14,6 @@ from typing import Any, Literal, get_args, get_type_hints
 
 from biatt.errors import ConfigError
 
-# The hidden sizes that the paper chose on its dev sets (section 4.2).
-PAPER_HIDDEN = {
-    "arabic": 128,
-    "bulgarian": 160,
-    "chinese": 114,
-    "czech": 224,
-    "danish": 176,
-    "dutch": 220,
-    "english": 368,
-    "german": 200,
-    "japanese": 128,
-    "portuguese": 168,
-    "slovene": 128,
-    "spanish": 144,
-    "swedish": 176,
-    "turkish": 128,
-}
-
 # The columns that a token embedding can add up, in the order of a CoNLL line.
 COLUMNS = ("form", "lemma", "upos", "xpos", "feats")
 
@@ -267,110 +249,6 @@ class Config:
         return cls(**{part.name: _part_from_json(part, data[part.name]) for part in fields(cls)})
 
 
-# What each of these is worth is in experiments/steps.
-BEST = Config(
-    ModelConfig(affixes=4, layers=2, query_input="memory", pair_hidden=128),
-    TrainingConfig(
-        beta2=0.9,
-        batch_words=200,
-        schedule="linear",
-        epochs=20,
-        least_batches=8000,
-        average=3,
-        dropout=0.33,
-        word_dropout=0.2,
-        smoothing=0.05,
-    ),
-)
-
-# What makes sentences and tags of raw text, for `train --pipeline`; chosen on EWT dev.
-TOKENISER = Config(
-    ModelConfig(hidden=64, min_count=4),
-    TrainingConfig(
-        beta2=0.9,
-        batch_words=1500,
-        schedule="linear",
-        epochs=8,
-        least_batches=3000,
-        average=2,
-        dropout=0.2,
-        word_dropout=0.05,
-    ),
-)
-TAGGER = Config(
-    ModelConfig(columns=("form",), affixes=5, layers=2),
-    TrainingConfig(
-        beta2=0.9,
-        batch_words=200,
-        schedule="linear",
-        epochs=10,
-        least_batches=4000,
-        average=3,
-        dropout=0.3,
-        word_dropout=0.1,
-        smoothing=0.03,
-    ),
-)
-
-
-@dataclass(frozen=True)
-class TextConfig:
-    """What comes before the parser: `train --pipeline`."""
-
-    tokeniser: Config = TOKENISER
-    tagger: Config = TAGGER
-    folds: int = (
-        4  # the parser's training sentences are tagged by so many taggers, each trained without its own
-    )
-
-    def __post_init__(self) -> None:
-        check(self.folds >= 2, "folds must be at least 2")
-        check(self.tagger.model.columns == ("form",), "tagger.columns is form: there is nothing else yet")
-
-    def with_settings(self, settings: Sequence[str]) -> TextConfig:
-        """With `tokeniser.key=value`, `tagger.key=value` or `folds=value` applied."""
-        parts: dict[str, list[str]] = {"tokeniser": [], "tagger": []}
-        folds = self.folds
-        for text in settings:
-            part, dot, rest = text.partition(".")
-            if dot:
-                parts[part].append(rest)
-            else:
-                folds = _parse("folds", text.partition("=")[2].strip(), int)
-        own = {name: with_settings(getattr(self, name), rest) for name, rest in parts.items()}
-        return TextConfig(**own, folds=folds)
-
-
-def for_text(setting: str) -> bool:
-    """Is this setting about what comes before the parser?"""
-    return setting.startswith(("tokeniser.", "tagger.", "folds="))
-
-
-PRESETS = {
-    "paper": Config(),
-    "best": BEST,
-    "fast": replace(BEST, model=replace(BEST.model, hidden=96, layers=1, pair_hidden=64)),
-}
-
-
-def preset(name: str) -> Config:
-    if name not in PRESETS:
-        raise ConfigError(f"There is no preset '{name}'; the presets are {', '.join(PRESETS)}.")
-    return PRESETS[name]
-
-
-def hidden_size(text: str) -> int:
-    """A number, or a language whose size the paper gives."""
-    if text.lower() in PAPER_HIDDEN:
-        return PAPER_HIDDEN[text.lower()]
-    try:
-        return int(text)
-    except ValueError:
-        raise ConfigError(
-            f"'{text}' is neither a hidden size nor a language of the paper ({', '.join(PAPER_HIDDEN)})."
-        ) from None
-
-
 def with_settings(config: Config, settings: Sequence[str]) -> Config:
     """The configuration with `key=value` settings applied, later ones winning."""
     changes: dict[str, dict[str, Any]] = {part.name: {} for part in fields(config)}
@@ -383,33 +261,14 @@ def with_settings(config: Config, settings: Sequence[str]) -> Config:
         if key not in owner:
             raise ConfigError(f"There is no setting '{key}'; the settings are {', '.join(sorted(owner))}.")
         part = getattr(config, owner[key])
-        changes[owner[key]][key] = _parse(key, value.strip(), get_type_hints(type(part))[key])
+        changes[owner[key]][key] = parse_value(key, value.strip(), get_type_hints(type(part))[key])
     return replace(
         config, **{name: replace(getattr(config, name), **change) for name, change in changes.items()}
     )
 
 
-def describe() -> list[tuple[str, str, str]]:
-    """(name, default, help) of every setting, in order."""
-    paper = PRESETS["paper"]
-    return [
-        (item.name, _show(getattr(part, item.name)), item.metadata["help"])
-        for part in (paper.model, paper.training)
-        for item in fields(part)
-    ]
-
-
-def _show(value: Any) -> str:
-    return (
-        ",".join(value)
-        if isinstance(value, tuple)
-        else str(value).lower()
-        if isinstance(value, bool)
-        else str(value)
-    )
-
-
-def _parse(key: str, value: str, kind: Any) -> Any:
+def parse_value(key: str, value: str, kind: Any) -> Any:
+    """What a setting's text means, for a setting of this type."""
     if kind is bool:
         if value.lower() in ("true", "on", "yes", "1"):
             return True

@@ -15,13 +15,14 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from biatt.config import Config, TextConfig
+from biatt.config import Config
 from biatt.errors import TrainingError
 from biatt.fused import in_threads
 from biatt.labeller import Labels
 from biatt.labelling import Data, LabellerRun, Save
 from biatt.multiword import Multiword
 from biatt.parser import TAGGER_FOLDER, TOKENISER_FOLDER
+from biatt.presets import TextConfig
 from biatt.runs import METRICS, Listener, fingerprint_of
 from biatt.sentence import FORM, Sentence
 from biatt.tagger import Tagger, gold_columns, labels_of

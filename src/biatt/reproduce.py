@@ -35,7 +35,7 @@ from statistics import mean, stdev
 from typing import Any, get_args
 
 from biatt.comparison import compare
-from biatt.config import preset, with_settings
+from biatt.config import with_settings
 from biatt.conll import read
 from biatt.decode import Decoder
 from biatt.errors import ConfigError
@@ -44,6 +44,7 @@ from biatt.files import replacing
 from biatt.metrics import evaluate
 from biatt.parser import load
 from biatt.plots import draw
+from biatt.presets import preset
 from biatt.runs import Listener
 from biatt.training import train
 

@@ -126,12 +126,7 @@ class Run(ABC):
                 self.listener.message(f"{out} is already trained.")
                 self.state.finished = True
         else:
-            try:
-                out.mkdir(parents=True, exist_ok=True)
-            except OSError as error:
-                raise ConfigError(f"{out} cannot be a folder for the model: {error.strerror}.") from error
-            if not os.access(out, os.W_OK):
-                raise ConfigError(f"{out} is a folder that cannot be written to.")
+            make_folder(out)
 
     def search_rate(self) -> None:
         """Climb in steps of `rate_step` to the best dev log-likelihood after one epoch (section 3)."""
@@ -288,6 +283,15 @@ class Run(ABC):
         with replacing(self.out / METRICS) as file:
             file.write("".join(json.dumps(record) + "\n" for record in records).encode())
         self.save_model(weights, self.state.history[self.state.best_epoch - 1], last=last)
+
+
+def make_folder(out: Path) -> None:
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(f"{out} cannot be a folder for the model: {error.strerror}.") from error
+    if not os.access(out, os.W_OK):
+        raise ConfigError(f"{out} is a folder that cannot be written to.")
 
 
 def is_finished(out: Path) -> bool:

@@ -16,7 +16,7 @@ from biatt import metrics
 from biatt.batches import by_length, collate, with_dropout
 from biatt.card import model_card
 from biatt.confidence import fitted
-from biatt.config import Config, TextConfig
+from biatt.config import Config
 from biatt.conll import read
 from biatt.errors import ConfigError, TrainingError
 from biatt.files import replacing
@@ -32,13 +32,15 @@ from biatt.parser import (
     member_folder,
     with_best_tree,
 )
-from biatt.runs import CHECKPOINT, Listener, Run, Silent, fingerprint_of, is_finished
+from biatt.presets import TextConfig
+from biatt.runs import CHECKPOINT, Listener, Run, Silent, fingerprint_of, is_finished, make_folder
 from biatt.sentence import Sentence
 from biatt.vocabulary import Vocabulary
 from biatt.wordvectors import read_vectors
 
 EMBEDDED = ("columns", "min_count", "affixes", "embedding")  # what a vocabulary and vectors depend on
 CARD = "README.md"
+FINGERPRINT = "fingerprint.txt"
 
 
 def train(
@@ -77,9 +79,10 @@ def train(
         raise ConfigError(f"The seed must be from 0 to 2^63 - 1, not {seed}.")
     files = [train] if isinstance(train, (str, Path)) else list(train)
     train_sentences, dev_sentences = split_treebank(files, dev, dev_fraction, seed)
-    if not resume:
-        _check_new(out)
-    elif pipeline and is_finished(out) and not (out / TOKENISER_FOLDER).exists():
+    begun = _is_begun(out)
+    if begun and not resume:
+        raise ConfigError(f"{out} already holds a model or a run: resume it, or name another folder.")
+    if pipeline and is_finished(out) and not (out / TOKENISER_FOLDER).exists():
         raise ConfigError(f"{out} holds a parser that was trained without a pipeline: name another folder.")
     vectors = read_vectors(embeddings) if embeddings else None
     if vectors is not None:
@@ -91,6 +94,9 @@ def train(
         config = replace(config, model=replace(config.model, embedding=width))
         others = [replace(other, model=replace(other.model, embedding=width)) for other in others]
     torch_device(device)  # what is wrong is said now, not after hours
+    everything = [config, [*others], pipeline, seed, threads, search_rate, vectors and vectors.words]
+    arrays = [vectors.vectors] if vectors else []
+    _claim(out, fingerprint_of(everything, arrays, train_sentences, dev_sentences), begun=begun)
     text_models = None
     if pipeline:
         from biatt.pipeline import TextModels
@@ -171,11 +177,25 @@ def train(
     return parser
 
 
-def _check_new(out: Path) -> None:
-    """A folder that holds a model, or some part of one, is not for another."""
+def _is_begun(out: Path) -> bool:
+    """Does the folder hold a model, or some part of one?"""
     parts = (WEIGHTS, CHECKPOINT, TAGGER_FOLDER, TOKENISER_FOLDER, ENSEMBLE_FOLDER)
-    if any((out / part).exists() for part in parts):
-        raise ConfigError(f"{out} already holds a model or a run: resume it, or name another folder.")
+    return any((out / part).exists() for part in parts)
+
+
+def _claim(out: Path, fingerprint: str, *, begun: bool) -> None:
+    """Say in the folder what its models are trained from; what is begun goes on from the same only."""
+    path = out / FINGERPRINT
+    if begun:
+        if path.exists() and path.read_text(encoding="utf-8").strip() != fingerprint:
+            raise ConfigError(
+                f"{out} was begun with other data, settings, seed or threads: repeat that run's options, "
+                "or name another folder."
+            )
+    else:
+        make_folder(out)
+        with replacing(path) as file:
+            file.write(f"{fingerprint}\n".encode())
 
 
 def _finish_ensemble(parser: Parser, out: Path, dev: list[Sentence], about: dict[str, Any]) -> None:

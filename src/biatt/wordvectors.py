@@ -35,6 +35,10 @@ class WordVectors:
         for i, word in enumerate(words):
             self._index.setdefault(word, i)  # files in the wild repeat words; the first one counts
 
+    @property
+    def words(self) -> list[str]:
+        return list(self._index)
+
     def get(self, form: str) -> NDArray[np.float32] | None:
         i = self._index.get(form, self._index.get(form.lower()))
         return None if i is None else self.vectors[i]
