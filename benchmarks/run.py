@@ -31,35 +31,8 @@ from matplotlib import pyplot
 
 LEAST_REPEATS = 5  # of a full run
 PACKAGES = ("biatt", "numpy", "numba", "torch")
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    options = _options(arguments)
-    torch.set_num_threads(1)
-    try:
-        with tempfile.TemporaryDirectory() as folder, threadpool_limits(1, "blas"):
-            work = prepare(
-                options.treebank,
-                options.model,
-                Path(folder),
-                sizes=QUICK if options.quick else FULL,
-                repeats=options.repeats,
-                seed=options.seed,
-            )
-            results = {**conditions(work, options), **measure(work)}
-    except BiattError as error:
-        print(error, file=sys.stderr)
-        return 2
-    options.out.mkdir(parents=True, exist_ok=True)
-    save(results, options.out / "results.json")
-    plot(results["scaling"], options.out / "results.png")
-    return 0
-
-
-def measure(work: Workload) -> dict[str, Any]:
-    results: dict[str, Any] = {}
-    _say("parsing, limit")
-    results["parsing"], results["limit"] = sections.parsing(work)
+SECTIONS = {
+    section.__name__: section
     for section in (
         sections.agreement,
         sections.training,
@@ -71,9 +44,49 @@ def measure(work: Workload) -> dict[str, Any]:
         sections.scaling,
         sections.presets,
         sections.threads,
-    ):
-        _say(section.__name__)
-        results[section.__name__] = section(work)
+    )
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = _options(arguments)
+    path = options.out / "results.json"
+    if options.only and not path.is_file():
+        print(f"{path} does not exist: run without --only first.", file=sys.stderr)
+        return 2
+    torch.set_num_threads(1)
+    try:
+        with tempfile.TemporaryDirectory() as folder, threadpool_limits(1, "blas"):
+            work = prepare(
+                options.treebank,
+                options.model,
+                Path(folder),
+                sizes=QUICK if options.quick else FULL,
+                repeats=options.repeats,
+                seed=options.seed,
+            )
+            if options.only:
+                results = json.loads(path.read_text(encoding="utf-8"))
+                for name in options.only:
+                    results[name] = {**SECTIONS[name](work), **conditions(work, options)}
+            else:
+                results = {**conditions(work, options), **measure(work)}
+    except BiattError as error:
+        print(error, file=sys.stderr)
+        return 2
+    options.out.mkdir(parents=True, exist_ok=True)
+    save(results, path)
+    plot(results["scaling"], options.out / "results.png")
+    return 0
+
+
+def measure(work: Workload) -> dict[str, Any]:
+    results: dict[str, Any] = {}
+    _say("parsing, limit")
+    results["parsing"], results["limit"] = sections.parsing(work)
+    for name, section in SECTIONS.items():
+        _say(name)
+        results[name] = section(work)
     return results
 
 
@@ -165,6 +178,13 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="little of everything: to see that it works")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent, help="folder for the results")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument(
+        "--only",
+        choices=SECTIONS,
+        nargs="+",
+        default=[],
+        help="measure only these, and keep the others' results",
+    )
     options = parser.parse_args(arguments)
     if options.repeats < (1 if options.quick else LEAST_REPEATS):
         parser.error(f"--repeats must be at least {LEAST_REPEATS}, or 1 with --quick")

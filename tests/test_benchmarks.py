@@ -72,6 +72,19 @@ def test_quick_run_gives_the_documented_keys(quick: Path) -> None:
         assert len(results["scaling"][path]["us_per_word"]) == len(results["scaling"]["lengths"])
 
 
+def test_one_section_can_be_measured_anew(quick: Path) -> None:
+    def run(out: Path) -> int:
+        options = ["--treebank", str(quick.parent), "--quick", "--only", "agreement", "--out", str(out)]
+        return subprocess.run([sys.executable, str(FOLDER / "run.py"), *options], check=False).returncode
+
+    before = json.loads((quick / "results.json").read_text(encoding="utf-8"))
+    assert run(quick) == 0
+    after = json.loads((quick / "results.json").read_text(encoding="utf-8"))
+    assert after["agreement"].pop("conditions").keys() == KEYS["conditions"]
+    assert after == before
+    assert run(quick / "nowhere") == 2
+
+
 def test_every_section_is_in_the_readme() -> None:
     text = (FOLDER / "README.md").read_text(encoding="utf-8")
     assert [section for section in KEYS if f"| `{section}` |" not in text] == []
