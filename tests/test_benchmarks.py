@@ -11,9 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from biatt.config import ModelConfig
+from biatt.config import Config, ModelConfig, with_settings
 from biatt.conll import write
 from biatt.grammar import generate
+from biatt.metrics import evaluate
+from biatt.training import train
 
 pytest.importorskip("matplotlib", reason="the benchmarks need the extra `bench`")
 
@@ -213,27 +215,37 @@ def test_frontier_has_what_has_both_a_speed_and_an_accuracy(
     assert [point.las for point in frontier.found(results, tmp_path, more)] == pytest.approx([90.5, 85])
 
 
-def test_rivals_stand_beside_best_where_scored_alike(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    rivals = load("rivals", monkeypatch)
-    (tmp_path / "e").mkdir()
-    for seed, las in ((1, 0.9), (2, 0.91)):
-        score = {"style": "conllx", "uas": 0.95, "las": las}
-        run = {"preset": "best", "data": {"czech/train": ""}, "test": {"mst": score}}
-        (tmp_path / "e" / f"czech-seed{seed}.json").write_text(json.dumps(run))
-        (tmp_path / "e" / f"small-seed{seed}.json").write_text(json.dumps({**run, "preset": "fast"}))
-    found = rivals.table(
+def test_rivals_stand_beside_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    scores = {"uas": 0.8, "las": 0.7, "without_punctuation": {"uas": 0.81, "las": 0.71}}
+    found = load("rivals", monkeypatch).table(
         {
-            "supar czech, 3 iterations": {
-                "uas": 0.8,
-                "las": 0.7,
-                "cpu_seconds": 90,
-                "without_punctuation": {"uas": 0.81, "las": 0.71},
-            },
             "supar danish": {"failed": "out of memory"},
-        },
-        tmp_path,
+            "ufal.udpipe czech, 3 iterations": {**scores, "cpu_seconds": 90, "seconds": 180},
+            "supar czech": {"uas": 0.8, "las": 0.75, "cpu_seconds": 60},
+            "biatt danish": {**scores, "seconds": 120},
+        }
     )
-    assert found.splitlines()[-2:] == [
-        "| supar czech, 3 iterations | 1.5 | 80.00 / 70.00 |  | 81.00 / 71.00 | 95.00 / 90.50 |",
-        "| supar danish | out of memory |  |  |  |  |",
+    assert found.splitlines()[-4:] == [
+        "| czech | ufal.udpipe 3 iterations | 1.5 | 80.00 / 70.00 | 81.00 / 71.00 |",
+        "| czech | supar | 1.0 | 80.00 / 75.00 |  |",
+        "| danish | supar | 0.0 | out of memory |  |",
+        "| danish | biatt | 2.0 | 80.00 / 70.00 | 81.00 / 71.00 |",
     ]
+
+
+def test_our_model_is_scored_as_the_rivals_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rivals = load("rivals", monkeypatch)
+    gold = list(generate(30, seed=1))
+    for name in ("train", "test"):
+        write(gold, tmp_path / f"{name}.conllu")
+    config = with_settings(Config(), ["hidden=8", "rate=0.01", "epochs=2", "clip=1"])
+    parser = train(tmp_path / "train.conllu", out=tmp_path / "m", config=config)
+    command = ["rivals.py", "biatt", str(tmp_path), "--model", str(tmp_path / "m"), "--out", str(tmp_path)]
+    monkeypatch.setattr(sys, "argv", command)
+    assert rivals.main() == 0
+    (found,) = json.loads((tmp_path / "rivals.json").read_text(encoding="utf-8")).values()
+    assert found["las"] == pytest.approx(evaluate(gold, parser.parse(gold), style="ud").las, abs=1e-4)
+    assert found["uas"] > found["las"] > 0
+    assert found["without_punctuation"]["style"] == "conllx"
+    assert found["seconds"] > 0
+    assert f"| {tmp_path.name} | biatt |" in (tmp_path / "rivals.md").read_text(encoding="utf-8")
