@@ -67,7 +67,7 @@ def measured(treebank: Path, options: argparse.Namespace) -> dict[str, Any]:
         if options.rival == "biatt":
             about = ours(options.model, gold, parsed)
         else:
-            about = trained(treebank, gold, parsed, options)
+            about = theirs(treebank, gold, parsed, options)
         found = evaluate(gold, parsed, style="ud")
         paper = evaluate(gold, parsed, style="conllx", punctuation="ignore")
     return {
