@@ -92,9 +92,7 @@ def ours(model: Path, gold: list[Sentence], parsed: Path) -> dict[str, Any]:
     }
 
 
-def trained(
-    treebank: Path, gold: list[Sentence], parsed: Path, options: argparse.Namespace
-) -> dict[str, Any]:
+def theirs(treebank: Path, gold: list[Sentence], parsed: Path, options: argparse.Namespace) -> dict[str, Any]:
     """Train in the peers' environment, with one thread, and parse."""
     (train,), dev = treebank.glob("*train.conll*"), next(treebank.glob("*dev.conll*"), None)
     train_sentences, dev_sentences = split_treebank([train], dev, 0.05, 1)
