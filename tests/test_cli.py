@@ -406,11 +406,14 @@ def test_k_best_trees_of_each_sentence_are_written_one_after_the_other(data: Pat
     found = invoke("parse", data / "blank.conllu", "--model", data / "model", "--k-best", 3)
     ranks = re.findall("# k_best = ([0-9]+)", found)
     assert ranks == ["1", "2", "3"] * 20
-    done = biatt_process(
-        "parse", data / "blank.conllu", "--model", data / "model", "--k-best", 3, "--decode", "argmax"
-    )
-    assert done.returncode == 2
-    assert b"--k-best finds spanning trees: it has no --decode argmax." in done.stderr
+    command = ("parse", data / "blank.conllu", "--model", data / "model", "--k-best", 3)
+    for option, value, said in (
+        ("--decode", "argmax", b"--k-best finds spanning trees: it has no --decode argmax."),
+        ("--threads", 2, b"--k-best works with one thread."),
+    ):
+        done = biatt_process(*command, option, value)
+        assert done.returncode == 2
+        assert said in done.stderr
 
 
 def test_json_has_a_line_for_each_sentence(data: Path) -> None:
