@@ -53,6 +53,8 @@ def udpipe(train: str, dev: str, test: str, iterations: float) -> tuple[Trees, d
     from ufal.udpipe import Model, ProcessingError, Trainer
 
     error, options = ProcessingError(), f"iterations={iterations:.0f};{UDPIPE_OPTIONS}"
+    if any([row[6] for row in rows].count("0") > 1 for rows in sentences_of(train)):
+        options += ";single_root=0"  # it would refuse the treebank
     trained = Trainer.train(
         "morphodita_parsito", read_udpipe(train), read_udpipe(dev), "none", "none", options, error
     )
