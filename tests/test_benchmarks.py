@@ -196,7 +196,7 @@ def test_frontier_has_what_has_both_a_speed_and_an_accuracy(
     speed = {"words_per_second": 1000.0}
     results = put(
         "results.json",
-        {"presets": {"best": speed, "fast": speed}, "peers": {"supar_mst": speed, "udpipe_beam_5": {}}},
+        {"presets": {"best": speed, "fast": speed}, "peers": {"supar_argmax": speed, "udpipe_beam_5": {}}},
     )
     rivals = put("rivals.json", {"supar english-ewt": {"las": 0.8}, "ufal.udpipe english-ewt": {"las": 0.7}})
     more = put("more.json", {"supar english-ewt, 2 iterations": {"las": 0.85}, "supar danish": {"las": 0.9}})
@@ -209,7 +209,7 @@ def test_frontier_has_what_has_both_a_speed_and_an_accuracy(
         put(f"e/english-seed{seed}.json", run)
     put("e/english-dev-seed1.json", {**run, "preset": "fast", "test": {}})
     points = frontier.found(results, tmp_path, rivals)
-    assert [(point.name, point.ours) for point in points] == [("best", True), ("supar_mst", False)]
+    assert [(point.name, point.ours) for point in points] == [("best", True), ("supar_argmax", False)]
     assert [point.las for point in points] == pytest.approx([90.5, 80])
     assert frontier.draw(points).axes
     assert [point.las for point in frontier.found(results, tmp_path, more)] == pytest.approx([90.5, 85])
