@@ -24,7 +24,7 @@ from matplotlib.figure import Figure
 
 HERE = Path(__file__).parent
 TREEBANK = "english-ewt"
-# The peer whose speed belongs to a rival's accuracy; SuPar's is without MST, which trained weights seldom need.
+# The peer whose speed belongs to a rival's accuracy; SuPar's without MST, which it seldom needs once trained.
 RIVALS = {"udpipe_beam_5": "ufal.udpipe", "supar_argmax": "supar"}
 
 
