@@ -27,7 +27,7 @@ PAPER_HIDDEN = {
     "turkish": 128,
 }
 
-# What each of these is worth is in experiments/steps.
+# How these were chosen is in experiments/README.md.
 BEST = Config(
     ModelConfig(affixes=4, layers=2, query_input="memory", pair_hidden=128),
     TrainingConfig(
