@@ -21,6 +21,7 @@ from biatt.files import replacing
 
 matplotlib.use("Agg")  # draws to files only: no display is needed
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter
 
 HERE = Path(__file__).parent
 TREEBANK = "english-ewt"
@@ -81,6 +82,9 @@ def draw(points: list[Point]) -> Any:
         label = f"biatt {point.name}" if point.ours else point.name.replace("_", " ").removesuffix(" argmax")
         axes.annotate(label, (point.words_per_second, point.las), textcoords="offset points", xytext=(6, 4))
     axes.set_xscale("log")
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.xaxis.set_major_formatter("{x:,.0f}")
+    axes.xaxis.set_minor_formatter(NullFormatter())
     axes.margins(x=0.25, y=0.15)
     axes.set_xlabel("words/s, one thread")
     axes.set_ylabel("LAS on EWT test, gold columns, %")
