@@ -286,6 +286,7 @@ class Run(ABC):
 
 
 def make_folder(out: Path) -> None:
+    """Make a folder for a model, or say in one sentence why there cannot be one."""
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:

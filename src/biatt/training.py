@@ -40,7 +40,7 @@ from biatt.wordvectors import read_vectors
 
 EMBEDDED = ("columns", "min_count", "affixes", "embedding")  # what a vocabulary and vectors depend on
 CARD = "README.md"
-FINGERPRINT = "fingerprint.txt"
+FINGERPRINT = "fingerprint.txt"  # of all that the folder's models are trained from
 
 
 def train(
