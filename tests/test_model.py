@@ -16,6 +16,7 @@ from torch import Tensor
 
 from biatt.batches import Batch, collate
 from biatt.config import ModelConfig, TrainingConfig
+from biatt.distillation import Lesson, together
 from biatt.model import (
     BiAtt,
     Grid,
@@ -29,6 +30,7 @@ from biatt.model import (
     query_recurrence,
     recurrence,
     scores,
+    taught,
 )
 from biatt.scores import Scores
 from biatt.vocabulary import Encoded
@@ -460,6 +462,23 @@ def test_gradient_of_the_log_likelihood(smoothing: float) -> None:
         )
 
 
+def test_gradient_of_what_a_teacher_says() -> None:
+    batch = collate([encoded([[], [], []], [2, 0, 3], [1, -1, 0])])
+    lesson = random_lesson(random_sentences([3])[0], np.random.default_rng(1))
+    inputs = variables((2, 3, 4), (3, RELATIONS), (3, 2), (4, 2), (2, RELATIONS))
+    assert torch.autograd.gradcheck(lambda *parts: taught(Output(*parts), batch, *lesson), inputs)
+
+
+def test_gradient_of_what_a_teacher_says_is_finite_past_the_end_of_a_sentence() -> None:
+    treebank, generator = random_sentences([1, 4]), np.random.default_rng(1)
+    lesson = together([random_lesson(sentence, generator) for sentence in treebank])
+    found = gradients(
+        network({}), collate(treebank), lambda model, batch: taught(model(batch), batch, *lesson)
+    )
+    assert all(gradient.isfinite().all() for gradient in found.values())
+    assert found["v"].any()
+
+
 def test_gradient_of_the_disagreement() -> None:
     attention, relations = variables((2, 3, 4), (3, RELATIONS))
     assert torch.autograd.gradcheck(lambda *parts: disagreement(Output(*parts)), (attention, relations))
@@ -586,6 +605,42 @@ def test_smoothing_spreads_a_share_of_each_target_over_all_choices(
     )
     found = log_likelihood(model(batch), batch, smoothing=smoothing)
     assert found.item() == pytest.approx(expected, abs=1e-8)
+
+
+def random_lesson(sentence: Encoded, generator: np.random.Generator) -> Lesson:
+    """Probabilities, some of them 0."""
+    n = sentence.words
+    tables = [generator.random((n, width)) for width in (n + 1, RELATIONS)]
+    for table in tables:
+        table[:, 1:] *= generator.random(table[:, 1:].shape) < 0.8
+    return Lesson(*(table / table.sum(-1, keepdims=True) for table in tables))
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.sampled_from(ABLATIONS), st.lists(sentences(), min_size=1, max_size=4), st.integers(0, 99))
+def test_what_a_teacher_says_is_the_target_in_place_of_the_gold_tree(
+    variant: dict[str, Any], treebank: list[Encoded], seed: int
+) -> None:
+    model, batch, generator = network(variant), collate(treebank), np.random.default_rng(seed)
+    lessons = [random_lesson(sentence, generator) for sentence in treebank]
+    expected = 0.0
+    for sentence, lesson in zip(treebank, lessons, strict=True):
+        log_a, log_y = slow_forward(model, sentence)
+        for t, head in enumerate(sentence.heads):
+            expected += sum(lesson.heads[t, j] * a[t, j] for a in log_a for j in range(sentence.words + 1))
+            expected += sum(lesson.relations[t, r] * log_y[t, head, r] for r in range(RELATIONS))
+    assert taught(model(batch), batch, *together(lessons)).item() == pytest.approx(expected, abs=1e-8)
+
+
+@every_variant
+def test_teacher_that_is_sure_of_the_gold_tree_says_no_more_than_it(variant: dict[str, Any]) -> None:
+    model, treebank = network(variant), random_sentences([1, 4, 2], seed=5)
+    batch = collate(treebank)
+    sure = [
+        Lesson(np.eye(item.words + 1)[item.heads], np.eye(RELATIONS)[item.relations]) for item in treebank
+    ]
+    values = [taught(model(batch), batch, *together(sure)), log_likelihood(model(batch), batch)]
+    assert values[0].item() == pytest.approx(values[1].item(), abs=1e-9)
 
 
 @settings(deadline=None, max_examples=30)

@@ -105,6 +105,13 @@ def train(
     embeddings: Annotated[
         Path | None, typer.Option(help="Word vectors: word2vec text or binary, GloVe, fastText .vec.")
     ] = None,
+    teacher: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Model of the same treebank to learn from as well, as its probabilities say more than the "
+            "trees; may be repeated."
+        ),
+    ] = None,
     seed: Annotated[
         int, typer.Option(min=0, help="Same seed, same machine, same threads: same weights.")
     ] = 1,
@@ -167,6 +174,7 @@ def train(
             dev_fraction=dev_fraction,
             config=config,
             embeddings=embeddings,
+            teachers=teacher or (),
             seed=seed,
             threads=threads,
             search_rate=search_rate,

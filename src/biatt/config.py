@@ -193,6 +193,9 @@ class TrainingConfig:
     word_dropout: float = setting(0.0, "share of forms, lemmas and affixes that become unknown in training")
     tag_dropout: float = setting(0.0, "share of tags and features that become unknown in training")
     smoothing: float = setting(0.0, "label smoothing: share of each target spread over all choices")
+    distillation: float = setting(
+        0.5, "with a teacher, share of each target that is its probabilities instead of the gold tree"
+    )
     agreement: float = setting(
         0.0,
         "weight of the directions' squared Hellinger distance as a term of the loss, beside the likelihood",
@@ -210,6 +213,7 @@ class TrainingConfig:
         check(self.schedule in choices, f"schedule is one of {', '.join(choices)}, not '{self.schedule}'")
         for name in ("dropout", "word_dropout", "tag_dropout", "smoothing"):
             check(0 <= getattr(self, name) < 1, f"{name} must be in [0, 1)")
+        check(0 <= self.distillation <= 1, "distillation must be in [0, 1]")
         check(self.agreement >= 0, "agreement must be 0 or more")
         check(self.rate > 0, "rate must be above 0")
         check(self.rate_step > 0, "rate_step must be above 0")

@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from biatt.batches import Batch, sentence_numbers, split_scores, word_positions
 from biatt.config import DIRECTIONS, ModelConfig, Reset
 from biatt.errors import ConfigError, ModelError
+from biatt.scores import Floats, Scores
 from biatt.scores import Pair as PairScores
-from biatt.scores import Scores
 from biatt.vocabulary import Indices
 
 try:
@@ -324,13 +324,28 @@ def log_likelihood(output: Output, batch: Batch, *, smoothing: float = 0.0) -> T
         choices = torch.from_numpy(np.repeat(batch.words + 1, batch.words)).to(output.attention)
         inside = output.attention.masked_fill(output.attention == -torch.inf, 0.0)
         arcs = (1 - smoothing) * arcs + smoothing * (inside.sum(-1) / choices).sum()
-    positions = torch.from_numpy(
-        word_positions(batch.words) - np.concatenate([np.arange(1, n + 1) for n in batch.words])
-    ).to(device)  # of each word's ROOT
-    logits = pair_logits(output, positions + heads.clamp(min=0))
+    logits = gold_logits(output, batch)
     return arcs - F.cross_entropy(
         logits, relations, ignore_index=-1, reduction="sum", label_smoothing=smoothing
     )
+
+
+def taught(output: Output, batch: Batch, heads: Floats, relations: Floats) -> Tensor:
+    """What `log_likelihood` becomes where a teacher's probabilities take the place of the gold tree.
+
+    heads is (N, T), 0 past the sentence; relations, given the gold heads, (N, R).
+    """
+    inside = output.attention.masked_fill(output.attention == -torch.inf, 0.0)
+    arcs = torch.from_numpy(heads).to(inside) * inside
+    labels = torch.from_numpy(relations).to(inside) * gold_logits(output, batch).log_softmax(-1)
+    return arcs.sum() + labels.sum()
+
+
+def gold_logits(output: Output, batch: Batch) -> Tensor:
+    """The relations' scores given the gold heads: (N, R)."""
+    roots = word_positions(batch.words) - np.concatenate([np.arange(1, n + 1) for n in batch.words])
+    heads = torch.from_numpy(roots + np.maximum(batch.heads, 0))
+    return pair_logits(output, heads.to(output.relations.device))
 
 
 def pair_logits(output: Output, heads: Tensor) -> Tensor:

@@ -14,6 +14,7 @@ A recipe is a TOML file with one table for each run:
     punctuation = "ignore"                         # optional
     embeddings = "vectors.txt"                     # optional: word vectors, a file beside the recipe
     beside = "paper 91.56 / 85.53"                 # optional: a figure to stand beside ours
+    teacher = "danish-best"                        # optional: an earlier run whose seeds teach it as one
     against = "danish-paper"                       # optional: an earlier run to compare with, seed by seed
 
 Each run and seed gives one JSON file in a folder named after the recipe; what has one is not run again. A
@@ -45,7 +46,7 @@ from biatt.metrics import evaluate
 from biatt.parser import load
 from biatt.plots import draw
 from biatt.presets import preset
-from biatt.runs import Listener
+from biatt.runs import Listener, is_finished
 from biatt.training import train
 
 if sys.version_info >= (3, 11):
@@ -69,6 +70,7 @@ class Run:
     punctuation: Punctuation | None = None
     embeddings: str | None = None
     beside: str = ""
+    teacher: str | None = None
     against: str | None = None
 
 
@@ -88,8 +90,9 @@ def reproduce(
     recipe, treebanks = Path(recipe), Path(treebanks)
     results = recipe.with_suffix("")
     results.mkdir(exist_ok=True)
-    done = []
+    done, home = [], Path(models) / recipe.stem
     runs = read_recipe(recipe)
+    seeds: dict[str | None, Sequence[int]] = {run.name: run.seeds for run in runs}
     if unknown := set(only) - {run.name for run in runs}:
         raise ConfigError(f"{recipe}: there is no run '{sorted(unknown)[0]}'.")
     for run in runs:
@@ -98,14 +101,21 @@ def reproduce(
         for seed in run.seeds:
             path = results / f"{run.name}-seed{seed}.json"
             if not path.exists():
-                home = Path(models) / recipe.stem
-                folder = home / f"{run.name}-seed{seed}"
+                folder, others = home / path.stem, [home / f"{run.against}-seed{seed}"] if run.against else []
+                teachers = [home / f"{run.teacher}-seed{k}" for k in seeds.get(run.teacher, ())]
+                _check_models([*others, *teachers], path)
                 vectors = recipe.parent / run.embeddings if run.embeddings else None
                 found = measure(
-                    run, seed, treebanks, folder, vectors, threads=threads, listener=listener(path.stem)
+                    run,
+                    seed,
+                    treebanks,
+                    folder,
+                    vectors,
+                    teachers,
+                    threads=threads,
+                    listener=listener(path.stem),
                 )
-                if run.against:
-                    other = home / f"{run.against}-seed{seed}"
+                for other in others:
                     found["against"] = compared(run, treebanks, other, folder)
                 with replacing(path) as file:
                     file.write(json.dumps(found, ensure_ascii=False, indent=1).encode() + b"\n")
@@ -116,6 +126,16 @@ def reproduce(
     if shown and not draw(shown, results):
         listener("pictures").message("None were drawn: they need matplotlib, pip install 'biatt[bench]'.")
     return done
+
+
+def _check_models(needed: Sequence[Path], result: Path) -> None:
+    """Models of earlier runs may have been removed, or made elsewhere, though their results are here."""
+    for folder in needed:
+        if not is_finished(folder):
+            raise ConfigError(
+                f"'{result.stem}' needs the model {folder}: run that first; where it has a result, "
+                f"remove {result.parent / folder.name}.json, so that it is trained again."
+            )
 
 
 def results_of(run: Run, folder: Path) -> list[dict[str, Any]]:
@@ -143,10 +163,9 @@ def read_recipe(path: Path) -> list[Run]:
         raise ConfigError(f"{path}: there is no [[run]] in it.")
     runs = [Run(**table) for table in tables]
     for number, run in enumerate(runs):
-        if run.against and run.against not in [one.name for one in runs[:number]]:
-            raise ConfigError(
-                f"{path}: '{run.name}' is compared with '{run.against}', which is no earlier run."
-            )
+        for other, how in ((run.against, "compared with"), (run.teacher, "taught by")):
+            if other and other not in [one.name for one in runs[:number]]:
+                raise ConfigError(f"{path}: '{run.name}' is {how} '{other}', which is no earlier run.")
     return runs
 
 
@@ -156,6 +175,7 @@ def measure(
     treebanks: Path,
     folder: Path,
     embeddings: Path | None = None,
+    teachers: Sequence[Path] = (),
     *,
     threads: int,
     listener: Listener,
@@ -170,12 +190,14 @@ def measure(
         f" --dev {run.dev}" if run.dev else ""
     )
     command += f" --embeddings {run.embeddings}" if run.embeddings else ""
+    command += "".join(f" --teacher {teacher.name}" for teacher in teachers)
     parser = train(
         [treebanks / name for name in run.train],
         out=folder,
         dev=treebanks / run.dev if run.dev else None,
         config=config,
         embeddings=embeddings,
+        teachers=teachers,
         seed=seed,
         threads=threads,
         resume=True,

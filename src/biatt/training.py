@@ -18,11 +18,12 @@ from biatt.card import model_card
 from biatt.confidence import fitted
 from biatt.config import Config
 from biatt.conll import read
+from biatt.distillation import Lesson, lessons, load_teacher, together
 from biatt.errors import ConfigError, TrainingError
 from biatt.files import replacing
 from biatt.folders import WEIGHTS
 from biatt.fused import in_threads
-from biatt.model import BiAtt, Noise, disagreement, log_likelihood, scores, torch_device
+from biatt.model import BiAtt, Noise, disagreement, log_likelihood, scores, taught, torch_device
 from biatt.parser import (
     BATCH_WORDS,
     ENSEMBLE_FOLDER,
@@ -51,6 +52,7 @@ def train(
     dev_fraction: float = 0.05,
     config: Config | None = None,
     embeddings: str | Path | None = None,
+    teachers: Sequence[str | Path] = (),
     seed: int = 1,
     threads: int = 1,
     search_rate: bool = False,
@@ -68,6 +70,7 @@ def train(
     `resume`, an interrupted run goes on from its last epoch; a finished one is just loaded. With `pipeline`,
     a tokeniser and a tagger come first, and the parser learns from tags that a tagger gave. `others` are the
     configurations of further parsers, which speak with the first as one; equal ones have seeds in a row.
+    `teachers` are models trained on the same sentences, whose probabilities are learnt from too.
     """
     config, listener, out = config or Config(), listener or Silent(), Path(out)
     for other in others:
@@ -95,7 +98,9 @@ def train(
         others = [replace(other, model=replace(other.model, embedding=width)) for other in others]
     torch_device(device)  # what is wrong is said now, not after hours
     everything = [config, [*others], pipeline, seed, threads, search_rate, vectors and vectors.words]
-    arrays = [vectors.vectors] if vectors else []
+    teacher = load_teacher(teachers) if teachers else None
+    teaching = _weights(teacher) if teacher else []
+    arrays = [*teaching, vectors.vectors] if vectors else teaching
     _claim(out, fingerprint_of(everything, arrays, train_sentences, dev_sentences), begun=begun)
     text_models = None
     if pipeline:
@@ -131,6 +136,7 @@ def train(
         "train": [str(file) for file in files],
         "dev": str(dev) if dev else f"{dev_fraction:.0%} of train, held out at random",
         "embeddings": str(embeddings) if embeddings else None,
+        "teachers": [str(folder) for folder in teachers],
         "seed": seed,
         "threads": threads,
         "licence": licence,
@@ -142,6 +148,7 @@ def train(
         found = {form: vector for form in forms if (vector := vectors.get(form)) is not None}
         initial_forms = {vocabulary.row("form", form): vector for form, vector in found.items()}
         listener.message(f"{len(found)} of {len(forms)} forms have a vector in {embeddings}.")
+    taught_by = lessons(teacher, train_sentences, vocabulary) if teacher else []
     configs = [config, *others]
     for number, own in enumerate(configs, 1):
         if others:
@@ -157,8 +164,10 @@ def train(
             listener=listener,
         )
         run.about, run.initial_forms = {**about, "seed": run.seed}, initial_forms
+        run.lessons = taught_by
         options = [own, run.seed, threads, search_rate, *initial_forms]
-        fingerprint = fingerprint_of(options, [*initial_forms.values()], train_sentences, dev_sentences)
+        arrays = [*initial_forms.values(), *teaching]
+        fingerprint = fingerprint_of(options, arrays, train_sentences, dev_sentences)
         run.open(out if number == 1 else member_folder(out, number), fingerprint, resume=resume)
         listener.message(
             f"{len(train_sentences)} sentences to train on, {len(dev_sentences)} to choose by; "
@@ -175,6 +184,11 @@ def train(
     if text_models:
         text_models.clean()
     return parser
+
+
+def _weights(parser: Parser) -> list[NDArray[Any]]:
+    """All weights of a parser and of those that speak with it, in a fixed order."""
+    return [one.weights[name] for one in (parser, *parser.members) for name in sorted(one.weights)]
 
 
 def _is_begun(out: Path) -> bool:
@@ -235,6 +249,7 @@ class ParserRun(Run):
         shares = np.where(is_tag, config.training.tag_dropout, config.training.word_dropout)
         self.shares = shares.astype(np.float32)
         self.initial_forms: dict[int | None, NDArray[np.float32]] = {}
+        self.lessons: list[Lesson] = []  # of a teacher, one for each training sentence
         self.about: dict[str, Any] = {}
         network = BiAtt(
             config.model, rows=vocabulary.size, relations=len(vocabulary.relations), fused=device == "cpu"
@@ -262,7 +277,11 @@ class ParserRun(Run):
             batch = with_dropout(batch, self.becomes, self.shares, generator)
         words = int(batch.words.sum())
         output = self.network(batch, noise)
-        loss = -log_likelihood(output, batch, smoothing=config.smoothing) / words
+        likelihood = log_likelihood(output, batch, smoothing=config.smoothing)
+        if self.lessons:
+            lesson = taught(output, batch, *together([self.lessons[i] for i in indices]))
+            likelihood = (1 - config.distillation) * likelihood + config.distillation * lesson
+        loss = -likelihood / words
         if config.agreement:
             loss = loss + config.agreement * disagreement(output) / words
         return loss, words
