@@ -15,9 +15,10 @@ import numpy as np
 
 from biatt.confidence import head_distribution, log_softmax
 from biatt.errors import ConfigError, ModelError
-from biatt.parser import Parser, load
+from biatt.parser import Parser, load, windows
 from biatt.scores import Floats
 from biatt.sentence import Sentence
+from biatt.threads import one_matrix_thread
 from biatt.vocabulary import Vocabulary
 
 
@@ -44,11 +45,13 @@ def lessons(teacher: Parser, sentences: Sequence[Sentence], vocabulary: Vocabula
     if teacher.vocabulary.relations != vocabulary.relations:
         raise ConfigError("The teacher has other relations: it must have been trained on the same sentences.")
     found = []
-    for sentence, scores in zip(sentences, teacher.scores(sentences), strict=True):
-        gold = np.maximum(vocabulary.encode(sentence).heads, 0)
-        heads = head_distribution(scores, teacher.temperature.arcs)
-        relations = log_softmax(scores.relation_scores(gold) / teacher.temperature.relations)
-        found.append(Lesson(np.exp(heads).astype(np.float32), np.exp(relations).astype(np.float32)))
+    with one_matrix_thread:
+        for window in windows(sentences):
+            for sentence, scores in zip(window, teacher.scores(window), strict=True):
+                gold = np.maximum(vocabulary.encode(sentence).heads, 0)
+                heads = head_distribution(scores, teacher.temperature.arcs)
+                relations = log_softmax(scores.relation_scores(gold) / teacher.temperature.relations)
+                found.append(Lesson(np.exp(heads).astype(np.float32), np.exp(relations).astype(np.float32)))
     return found
 
 
