@@ -10,6 +10,7 @@ import pytest
 from biatt import write
 from biatt.errors import ConfigError
 from biatt.grammar import generate
+from biatt.plots import curves
 from biatt.reproduce import best_record, read_recipe, reproduce
 from biatt.runs import Silent
 
@@ -245,6 +246,15 @@ def test_results_are_drawn(recipe: Path) -> None:
     reproduce(recipe, treebanks=recipe.parent, models=recipe.parent / "models", listener=Names())
     for name in ("curves.png", "arcs.png", "relations.png"):
         assert (recipe.with_suffix("") / name).read_bytes().startswith(b"\x89PNG")
+
+
+def test_no_two_runs_have_the_same_line() -> None:
+    pytest.importorskip("matplotlib", reason="plots need the extra `bench`")
+    history = [{"epoch": 1, "dev_las": 0.5}, {"epoch": 2, "dev_las": 0.6}]
+    figure = curves({f"run {i}": [{"history": history}] for i in range(40)})
+    lines = figure.axes[0].get_lines()
+    assert len({(line.get_color(), line.get_linestyle()) for line in lines}) == 40
+    assert [list(line.get_ydata()) for line in lines] == 40 * [[50, 60]]
 
 
 def test_reproduce_says_so_when_it_cannot_draw(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,7 +23,7 @@ def draw(results: Results, folder: Path) -> list[Path]:
         return []
     matplotlib.use("Agg")  # draws to files only: no display is needed
     tested = {name: found for name, found in results.items() if found and found[0]["test"]}
-    pictures = {"curves.png": _curves(results) if results else None}
+    pictures = {"curves.png": curves(results) if results else None}
     if tested:
         pictures |= {"arcs.png": _arcs(tested), "relations.png": _relations(tested)}
     paths = []
@@ -37,14 +37,15 @@ def draw(results: Results, folder: Path) -> list[Path]:
     return paths
 
 
-def _curves(results: Results) -> Any:
+def curves(results: Results) -> Any:
     """Dev LAS after each epoch, a line for each run: the mean over the seeds that got so far."""
     figure, axes = _axes(len(results))
     for name, found in results.items():
-        curves = [[record["dev_las"] for record in one["history"] if "epoch" in record] for one in found]
-        epochs = range(1, max(map(len, curves)) + 1)
-        heights = [100 * mean(c[i - 1] for c in curves if len(c) >= i) for i in epochs]
+        seeds = [[record["dev_las"] for record in one["history"] if "epoch" in record] for one in found]
+        epochs = range(1, max(map(len, seeds)) + 1)
+        heights = [100 * mean(one[i - 1] for one in seeds if len(one) >= i) for i in epochs]
         axes.plot(epochs, heights, label=name)
+    axes.xaxis.get_major_locator().set_params(integer=True)
     axes.set_xlabel("epoch")
     axes.set_ylabel("dev LAS, %")
     return _finished(figure, axes)
@@ -93,10 +94,15 @@ def _relations(results: Results) -> Any:
 
 
 def _axes(runs: int) -> tuple[Any, Any]:
+    """A picture with room for the names of so many runs; after ten colours, lines are broken."""
+    from matplotlib import rcParams
     from matplotlib.figure import Figure
+    from matplotlib.rcsetup import cycler
 
     figure = Figure(figsize=(8, 4.5 + 0.1 * runs), layout="constrained")
-    return figure, figure.subplots()
+    axes = figure.subplots()
+    axes.set_prop_cycle(cycler(linestyle=["-", "--", ":", "-."]) * rcParams["axes.prop_cycle"])
+    return figure, axes
 
 
 def _finished(figure: Any, axes: Any) -> Any:
