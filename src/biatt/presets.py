@@ -27,7 +27,7 @@ PAPER_HIDDEN = {
     "turkish": 128,
 }
 
-# How these were chosen is in experiments/README.md.
+# How these were chosen, and what each is worth, is in experiments/README.md.
 BEST = Config(
     ModelConfig(affixes=4, layers=2, query_input="memory", pair_hidden=128),
     TrainingConfig(
