@@ -23,7 +23,8 @@ from biatt import decode
 from biatt.batches import Batch, by_length, collate, shuffled
 from biatt.conll import read, write
 from biatt.fused import in_threads
-from biatt.model import BiAtt, log_likelihood
+from biatt.losses import log_likelihood
+from biatt.model import BiAtt
 from biatt.optimiser import Adam
 from biatt.parser import BATCH_WORDS, WINDOW_SENTENCES, Parser
 from biatt.presets import PRESETS

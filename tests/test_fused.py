@@ -14,7 +14,8 @@ from torch import Tensor
 from biatt import fused, model
 from biatt.batches import Batch, collate
 from biatt.config import ModelConfig
-from biatt.model import BiAtt, disagreement, log_likelihood, scores
+from biatt.losses import disagreement, log_likelihood
+from biatt.model import BiAtt, scores
 from test_model import (
     LARGER,
     RELATIONS,

@@ -17,20 +17,18 @@ from torch import Tensor
 from biatt.batches import Batch, collate
 from biatt.config import ModelConfig, TrainingConfig
 from biatt.distillation import Lesson, together
+from biatt.losses import disagreement, log_likelihood, taught
 from biatt.model import (
     BiAtt,
     Grid,
     Noise,
     Output,
     attention,
-    disagreement,
     gru_step,
-    log_likelihood,
     pair_logits,
     query_recurrence,
     recurrence,
     scores,
-    taught,
 )
 from biatt.scores import Scores
 from biatt.vocabulary import Encoded

@@ -23,7 +23,8 @@ from biatt.errors import ConfigError, TrainingError
 from biatt.files import replacing
 from biatt.folders import WEIGHTS
 from biatt.fused import in_threads
-from biatt.model import BiAtt, Noise, disagreement, log_likelihood, scores, taught, torch_device
+from biatt.losses import disagreement, log_likelihood, taught
+from biatt.model import BiAtt, Noise, scores, torch_device
 from biatt.parser import (
     BATCH_WORDS,
     ENSEMBLE_FOLDER,
