@@ -1,4 +1,4 @@
-"""What training makes large or small: the gold tree's likelihood (section 3), and what can stand beside it."""
+"""What training makes large or small: the likelihood of the gold tree (section 3), and what goes beside it."""
 
 from __future__ import annotations
 
