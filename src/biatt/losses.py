@@ -1,4 +1,4 @@
-"""What training makes large or small: the likelihood of the gold tree (section 3), and what goes beside it."""
+"""What training makes large or small: the likelihood of the gold tree (section 3), and its companions."""
 
 from __future__ import annotations
 
