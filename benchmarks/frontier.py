@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import matplotlib
 
-from biatt.files import replacing
+from biatt.data.files import replacing
 
 matplotlib.use("Agg")  # draws to files only: no display is needed
 from matplotlib.figure import Figure

@@ -19,7 +19,7 @@ from run import save
 from timing import interleaved, throughput
 from workload import FULL, prepare
 
-from biatt.conll import write
+from biatt.data.conll import write
 from biatt.errors import BiattError
 
 HERE = Path(__file__).parent

@@ -18,15 +18,15 @@ from run import commit, cores, cpu_name, save
 from timing import interleaved, throughput
 
 import biatt
-from biatt.calibration import calibrate, calibration_error
-from biatt.conll import read, write
+from biatt.annotate.tokeniser import raw_text
+from biatt.data.conll import read, write
+from biatt.data.sentence import Sentence
+from biatt.data.text import read_text
 from biatt.errors import BiattError
-from biatt.metrics import evaluate
+from biatt.evaluation.calibration import calibrate, calibration_error
+from biatt.evaluation.metrics import evaluate
 from biatt.parser import Parser, find_model
-from biatt.sentence import Sentence
-from biatt.text import read_text
 from biatt.threads import one_matrix_thread
-from biatt.tokeniser import raw_text
 
 HERE = Path(__file__).parent
 

@@ -18,14 +18,14 @@ from typing import Any
 
 from run import commit, save
 
-from biatt.conll import read, write
+from biatt.data.conll import read, write
+from biatt.data.files import replacing
+from biatt.data.sentence import Sentence
 from biatt.errors import BiattError
-from biatt.files import replacing
-from biatt.metrics import evaluate
+from biatt.evaluation.metrics import evaluate
 from biatt.parser import load
-from biatt.runs import METRICS
-from biatt.sentence import Sentence
-from biatt.training import split_treebank
+from biatt.training.run import METRICS
+from biatt.training.train import split_treebank
 
 HERE = Path(__file__).parent
 RIVALS = ("biatt", "ufal.udpipe", "supar")

@@ -23,8 +23,8 @@ from threadpoolctl import threadpool_limits
 from timing import rounded
 from workload import FULL, QUICK, Workload, prepare
 
+from biatt.data.files import replacing
 from biatt.errors import BiattError
-from biatt.files import replacing
 
 matplotlib.use("Agg")  # draws to files only: no display is needed
 from matplotlib import pyplot

@@ -19,17 +19,17 @@ import torch
 from timing import interleaved, ratio, throughput
 from workload import Workload, untrained
 
-from biatt import decode
-from biatt.batches import Batch, by_length, collate, shuffled
-from biatt.conll import read, write
-from biatt.fused import in_threads
-from biatt.losses import log_likelihood
-from biatt.model import BiAtt
-from biatt.optimiser import Adam
+from biatt.data.conll import read, write
+from biatt.data.sentence import Sentence
+from biatt.decode import decoders as decode
+from biatt.encoding.batches import Batch, by_length, collate, shuffled
+from biatt.network.autograd import in_threads
+from biatt.network.losses import log_likelihood
+from biatt.network.model import BiAtt
 from biatt.parser import BATCH_WORDS, WINDOW_SENTENCES, Parser
 from biatt.presets import PRESETS
-from biatt.sentence import Sentence
 from biatt.threads import run
+from biatt.training.optimiser import Adam
 
 Results = dict[str, Any]
 

@@ -9,13 +9,13 @@ import numpy as np
 import torch
 
 from biatt.config import Config
-from biatt.conll import read, write
+from biatt.data.conll import read, write
+from biatt.data.sentence import DEPREL, FEATS, FORM, LEMMA, UPOS, XPOS, Sentence
+from biatt.encoding.vocabulary import Vocabulary
 from biatt.errors import BiattError
-from biatt.model import BiAtt
+from biatt.network.model import BiAtt
 from biatt.parser import Parser
 from biatt.presets import preset
-from biatt.sentence import DEPREL, FEATS, FORM, LEMMA, UPOS, XPOS, Sentence
-from biatt.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True)

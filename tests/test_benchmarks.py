@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from biatt.config import Config, ModelConfig, with_settings
-from biatt.conll import write
-from biatt.grammar import generate
-from biatt.metrics import evaluate
-from biatt.training import train
+from biatt.data.conll import write
+from biatt.data.toy_treebank import generate
+from biatt.evaluation.metrics import evaluate
+from biatt.training.train import train
 
 pytest.importorskip("matplotlib", reason="the benchmarks need the extra `bench`")
 

@@ -14,9 +14,9 @@ import pytest
 
 import biatt
 from biatt import parser as parser_module
-from biatt.metrics import evaluate
+from biatt.annotate.tokeniser import raw_text
+from biatt.evaluation.metrics import evaluate
 from biatt.parser import MODELS, Parser
-from biatt.tokeniser import raw_text
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = Path(parser_module.__file__).parent

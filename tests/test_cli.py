@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 import biatt
 from biatt.cli import app
 from biatt.config import ModelConfig, TrainingConfig
-from biatt.grammar import generate
+from biatt.data.toy_treebank import generate
 
 SOURCE = Path(__file__).parents[1] / "src"
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(SOURCE), "COLUMNS": "200", "NO_COLOR": "1"}

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from biatt.config import COLUMNS, Config, ModelConfig, TrainingConfig, with_settings
 from biatt.errors import ConfigError
-from biatt.presets import PAPER_HIDDEN, PRESETS, UNUSED, TextConfig, describe, hidden_size, preset
+from biatt.presets import PAPER_HIDDEN, PRESETS, UNUSED, PipelineConfig, describe, hidden_size, preset
 
 PAPER = Path(__file__).parents[2] / "shared" / "paper.tex"
 # Section 4.2 of the paper.
@@ -261,8 +261,8 @@ def test_description_has_what_tokeniser_and_tagger_use() -> None:
 def test_pipeline_refuses_settings_that_would_change_nothing(part: str) -> None:
     for name in UNUSED[part]:
         with pytest.raises(ConfigError, match=f"The {part} has no setting '{name}'"):
-            TextConfig().with_settings([f"{part}.{name}=1"])
-    assert getattr(TextConfig().with_settings([f"{part}.layers=3"]), part).model.layers == 3
+            PipelineConfig().with_settings([f"{part}.{name}=1"])
+    assert getattr(PipelineConfig().with_settings([f"{part}.layers=3"]), part).model.layers == 3
 
 
 @pytest.mark.parametrize(("embedding", "width"), [(0, 40), (300, 300)])

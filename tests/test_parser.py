@@ -19,19 +19,19 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from test_model import LARGER, parts
 from threadpoolctl import threadpool_info
 
 from biatt import parser as parser_module
 from biatt.config import COLUMNS, Config, ModelConfig
-from biatt.conll import read, write
-from biatt.decode import heads as decoded_heads
-from biatt.decode import is_projective, is_tree
+from biatt.data.conll import read, write
+from biatt.data.sentence import DEPREL, DEPS, HEAD, PDEPREL, PHEAD, Sentence
+from biatt.data.toy_treebank import generate
+from biatt.decode.decoders import heads as decoded_heads
+from biatt.decode.decoders import is_projective, is_tree
+from biatt.encoding.vocabulary import Vocabulary
 from biatt.errors import FormatError, ModelError
-from biatt.grammar import generate
 from biatt.parser import WINDOW_SENTENCES, Parser, load
-from biatt.sentence import DEPREL, DEPS, HEAD, PDEPREL, PHEAD, Sentence
-from biatt.vocabulary import Vocabulary
-from test_model import LARGER, parts
 
 TREEBANK = generate(60)
 SOURCE = Path(parser_module.__file__).parents[1]

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from biatt import write
-from biatt.grammar import generate
+from biatt.data.toy_treebank import generate
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -14,39 +14,43 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from biatt.comparison import Comparison, compare
-    from biatt.config import Config, with_settings
-    from biatt.conll import read, write
-    from biatt.errors import BiattError
-    from biatt.evaluation import Evaluation
-    from biatt.metrics import evaluate
+    from biatt import decode
+    from biatt.config import Config
+    from biatt.data.conll import read, write
+    from biatt.data.scores import Scores
+    from biatt.data.sentence import Sentence, Token
+    from biatt.errors import BiattError, FormatError, ModelError
+    from biatt.evaluation.calibration import calibrate
+    from biatt.evaluation.comparison import Comparison, compare
+    from biatt.evaluation.metrics import evaluate
+    from biatt.evaluation.results import Evaluation
     from biatt.parser import Parser, load
-    from biatt.presets import preset
-    from biatt.scores import Scores
-    from biatt.sentence import Sentence, Token
-    from biatt.text import read_tokens
-    from biatt.training import train
+    from biatt.presets import PipelineConfig, preset
+    from biatt.training.train import train
 
 __version__ = "0.1.0"
 
+# Where each public name is defined.
 _HOME = {
     "BiattError": "errors",
-    "Comparison": "comparison",
+    "Comparison": "evaluation.comparison",
     "Config": "config",
-    "Evaluation": "evaluation",
+    "Evaluation": "evaluation.results",
+    "FormatError": "errors",
+    "ModelError": "errors",
     "Parser": "parser",
-    "Scores": "scores",
-    "Sentence": "sentence",
-    "Token": "sentence",
-    "compare": "comparison",
-    "evaluate": "metrics",
+    "PipelineConfig": "presets",
+    "Scores": "data.scores",
+    "Sentence": "data.sentence",
+    "Token": "data.sentence",
+    "calibrate": "evaluation.calibration",
+    "compare": "evaluation.comparison",
+    "evaluate": "evaluation.metrics",
     "load": "parser",
     "preset": "presets",
-    "read": "conll",
-    "read_tokens": "text",
-    "train": "training",
-    "with_settings": "config",
-    "write": "conll",
+    "read": "data.conll",
+    "train": "training.train",
+    "write": "data.conll",
 }
 
 __all__ = [
@@ -54,24 +58,29 @@ __all__ = [
     "Comparison",
     "Config",
     "Evaluation",
+    "FormatError",
+    "ModelError",
     "Parser",
+    "PipelineConfig",
     "Scores",
     "Sentence",
     "Token",
     "__version__",
+    "calibrate",
     "compare",
+    "decode",
     "evaluate",
     "load",
     "preset",
     "read",
-    "read_tokens",
     "train",
-    "with_settings",
     "write",
 ]
 
 
 def __getattr__(name: str) -> Any:
+    if name == "decode":
+        return import_module("biatt.decode")
     if name not in _HOME:
         raise AttributeError(f"module 'biatt' has no attribute {name!r}")
     return getattr(import_module(f"biatt.{_HOME[name]}"), name)

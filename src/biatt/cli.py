@@ -16,9 +16,9 @@ from typer.core import TyperGroup
 
 import biatt
 from biatt import presets
-from biatt.choices import Decoding, InputFormat, OutputFormat, Punctuation, Root, Style
 from biatt.config import with_settings
 from biatt.errors import BiattError, ConfigError
+from biatt.options import Decoding, InputFormat, OutputFormat, Punctuation, Root, Style
 
 
 class Verbs(TyperGroup):
@@ -164,7 +164,7 @@ def train(
     config = with_settings(presets.preset(preset or ("best" if pipeline else "paper")), own)
     if hidden is not None:
         config = with_settings(config, [f"hidden={presets.hidden_size(hidden)}"])
-    from biatt.progress import TrainingDisplay
+    from biatt.training.progress import TrainingDisplay
 
     with TrainingDisplay() as display:
         biatt.train(
@@ -182,7 +182,7 @@ def train(
                 *[config] * (ensemble - 1),
                 *(with_settings(config, text.split()) for text in member or []),
             ],
-            pipeline=presets.TextConfig().with_settings(before) if pipeline else None,
+            pipeline=presets.PipelineConfig().with_settings(before) if pipeline else None,
             resume=resume,
             device=device,
             licence=licence,
@@ -258,9 +258,9 @@ def parse(
         raise ConfigError("--k-best works with one thread.")
     if k_best > 1 and decode is not Decoding.mst:
         raise ConfigError(f"--k-best finds spanning trees: it has no --decode {decode.value}.")
-    from biatt.files import reading
-    from biatt.output import format_for, write_parsed
-    from biatt.text import read_input
+    from biatt.data.files import reading
+    from biatt.data.text import read_input
+    from biatt.display.output import format_for, write_parsed
 
     out_format: Any = format.value if format else format_for(output, terminal=sys.stdout.isatty())
     source: Any = "-" if file is None else file
@@ -360,7 +360,7 @@ def calibrate(
     as_json: Annotated[bool, typer.Option("--json", help="Everything as JSON.")] = False,
 ) -> None:
     """Say whether a model's confidence means what it says: how often it is right when it is so sure."""
-    from biatt import calibration
+    from biatt.evaluation import calibration
 
     result = calibration.calibrate(biatt.load(model), biatt.read(gold, trees=True), threads=threads)
     if plot:
@@ -381,8 +381,8 @@ def raw(
     ] = "-",
 ) -> None:
     """Write the raw text of a treebank, a paragraph a line: what a pipeline is to be tried on."""
-    from biatt.files import writing
-    from biatt.tokeniser import raw_text
+    from biatt.annotate.tokeniser import raw_text
+    from biatt.data.files import writing
 
     with writing(output) as target:
         target.write(raw_text(biatt.read(file)).encode())
@@ -414,8 +414,8 @@ def vectors(
     ] = None,
 ) -> None:
     """Train skip-gram word vectors on raw or parsed text, for train --embeddings."""
-    from biatt.progress import Display
-    from biatt.wordvectors import train_vectors
+    from biatt.encoding.word_vectors import train_vectors
+    from biatt.training.progress import Display
 
     with Display() as display:
         done = train_vectors(
@@ -473,8 +473,8 @@ def reproduce(
     threads: Annotated[int, typer.Option(min=1, help=THREADS_HELP)] = 1,
 ) -> None:
     """Run the experiments of a recipe that have no results yet, and write their results beside it."""
-    from biatt.progress import TrainingDisplay
-    from biatt.reproduce import reproduce
+    from biatt.recipes.reproduce import reproduce
+    from biatt.training.progress import TrainingDisplay
 
     with TrainingDisplay() as display:
 
@@ -496,13 +496,13 @@ def generate(
     seed: Annotated[int, typer.Option(min=0, help="Same seed, same sentences.")] = 1,
 ) -> None:
     """Write a toy treebank of made-up English, to try things on."""
-    from biatt.grammar import generate
+    from biatt.data.toy_treebank import generate
 
     biatt.write(generate(count, seed=seed), output)
 
 
 def _print_tables(tables: list[Any]) -> None:
-    from biatt.tables import print_tables
+    from biatt.evaluation.tables import print_tables
 
     print_tables(tables)
 

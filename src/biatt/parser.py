@@ -12,20 +12,21 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from biatt import decode, trees
-from biatt.batches import Batch, by_length, collate, split_scores
-from biatt.confidence import Temperature, confidence, head_distribution
+from biatt.annotate.tagger import Tagger, is_tagged
+from biatt.annotate.tokeniser import Tokeniser
 from biatt.config import Config
-from biatt.decode import Decoder, Heads, Roots
+from biatt.data.scores import Scores, mean
+from biatt.data.sentence import Sentence
+from biatt.decode import decoders as decode
+from biatt.decode import k_best as trees
+from biatt.decode.confidence import Temperature, confidence, head_distribution
+from biatt.decode.decoders import Decoder, Heads, Roots
+from biatt.encoding.batches import Batch, by_length, collate, split_scores
+from biatt.encoding.vocabulary import Vocabulary
 from biatt.errors import BiattError, FormatError, ModelError
-from biatt.folders import SETTINGS, WEIGHTS, read_model, write_model
-from biatt.inference import FusedNetwork
-from biatt.scores import Scores, mean
-from biatt.sentence import Sentence
-from biatt.tagger import Tagger, is_tagged
+from biatt.kernels.forward import FusedNetwork
+from biatt.model_folder import SETTINGS, WEIGHTS, read_model, write_model
 from biatt.threads import fewer_collections, in_order, one_matrix_thread
-from biatt.tokeniser import Tokeniser
-from biatt.vocabulary import Vocabulary
 
 FORMAT = "biatt"  # what the folder of a parser calls itself
 TAGGER_FOLDER, TOKENISER_FOLDER, ENSEMBLE_FOLDER = "tagger", "tokeniser", "ensemble"  # inside it
@@ -83,7 +84,7 @@ class Parser:
         if device == "cpu" and fused is not False:
             self.network = FusedNetwork(config.model, self.weights, **size)
         else:
-            from biatt.model import load_network
+            from biatt.network.model import load_network
 
             self.network = load_network(config.model, self.weights, device=device, **size)
 

@@ -81,7 +81,7 @@ UNUSED["tokeniser"] = UNUSED["tagger"] | {"affixes"}
 
 
 @dataclass(frozen=True)
-class TextConfig:
+class PipelineConfig:
     """What comes before the parser: `train --pipeline`."""
 
     tokeniser: Config = TOKENISER
@@ -94,7 +94,7 @@ class TextConfig:
         check(self.folds >= 2, "folds must be at least 2")
         check(self.tagger.model.columns == ("form",), "The tagger sees forms: there is nothing else yet")
 
-    def with_settings(self, settings: Sequence[str]) -> TextConfig:
+    def with_settings(self, settings: Sequence[str]) -> PipelineConfig:
         """With `tokeniser.key=value`, `tagger.key=value` or `folds=value` applied."""
         parts: dict[str, list[str]] = {"tokeniser": [], "tagger": []}
         folds = self.folds
@@ -107,7 +107,7 @@ class TextConfig:
             else:
                 folds = parse_value("folds", text.partition("=")[2].strip(), int)
         own = {name: with_settings(getattr(self, name), rest) for name, rest in parts.items()}
-        return TextConfig(**own, folds=folds)
+        return PipelineConfig(**own, folds=folds)
 
 
 def for_text(setting: str) -> bool:
@@ -142,7 +142,7 @@ def hidden_size(text: str) -> int:
 
 def describe() -> list[tuple[str, str, str, dict[str, str]]]:
     """(name, the paper's value, help, other values by who has them) of every setting, in order."""
-    text, listed = TextConfig(), []
+    text, listed = PipelineConfig(), []
     others = {**PRESETS, "tokeniser": text.tokeniser, "tagger": text.tagger}
     for part in ("model", "training"):
         paper = getattr(PRESETS["paper"], part)

@@ -19,10 +19,10 @@ from spacy.language import Language
 from spacy.tokens import Doc, Token
 from spacy.util import minibatch
 
-from biatt.conll import UPOS_TAGS
+from biatt.data.conll import UPOS_TAGS
+from biatt.data.sentence import Sentence
 from biatt.errors import ModelError
 from biatt.parser import Parser, load
-from biatt.sentence import Sentence
 
 CONFIDENCE = "biatt_confidence"  # token._.biatt_confidence
 

@@ -1,0 +1,280 @@
+"""From raw text to sentences of words: a network looks at every character and says what ends there.
+
+Spaces are not characters to it but part of their neighbours' spelling. A long paragraph is cut into windows
+that overlap, so that they can be labelled side by side and memory does not grow with the text.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from biatt.annotate.labeller import NO_LABEL, FusedLabeller, Labels
+from biatt.annotate.multiword import Multiword
+from biatt.config import Config
+from biatt.data.sentence import MISC, Sentence
+from biatt.encoding.vocabulary import ROOT, Encoded, Indices
+from biatt.errors import ModelError
+from biatt.model_folder import read_model, write_model
+
+FORMAT = "biatt-tokeniser"  # what its folder calls itself
+INSIDE, TOKEN, SENTENCE = "inside", "token", "sentence"  # what ends at a character
+ONE, SEVERAL = "one", "several"  # how many words the token that ends there has
+LABELS = Labels({"end": [INSIDE, TOKEN, SENTENCE], "words": [ONE, SEVERAL]})
+
+WINDOW = 400  # characters that a window decides about
+MARGIN = 60  # and those on either side that it also sees
+BATCH_CHARACTERS = 3000  # the fastest of 1500 to 12000
+LONGEST_SENTENCE = 1000  # words: a text without any end of sentence is cut here
+LONGEST_CHUNK = 20  # characters between spaces that are looked at as one symbol
+REMEMBERED_CHUNKS = 50_000
+
+_PARAGRAPHS = re.compile(r"\n[^\S\n]*\n\s*")  # a blank line
+NO_SPACE = "SpaceAfter=No"
+
+
+class Characters:
+    """The rows of **E** that a character owns: itself, its neighbours, its kind, the chunk that it is in."""
+
+    def __init__(self, symbols: Sequence[str]) -> None:
+        self.symbols = list(symbols)
+        self._rows = {symbol: i + 1 for i, symbol in enumerate(self.symbols)}  # row 0 is ROOT
+        self.size = len(self.symbols) + 1
+        self._chunks: dict[str, list[tuple[int, ...]]] = {}
+
+    @classmethod
+    def build(cls, chunks: Iterable[str], *, min_count: int) -> Characters:
+        count: Counter[str] = Counter()
+        for chunk, times in Counter(chunks).items():
+            for symbols in _spelled(chunk):
+                count.update(dict.fromkeys(symbols, times))
+        kept = [symbol for symbol, times in count.items() if times >= min_count]
+        return cls(sorted(kept, key=lambda symbol: (-count[symbol], symbol)))
+
+    def encode(self, chunks: Iterable[str]) -> list[tuple[int, ...]]:
+        """The rows of each character of some chunks, one after the other."""
+        return list(chain.from_iterable(map(self._chunk, chunks)))
+
+    def dropped(self) -> Indices:
+        """What each row becomes when it is left out: nothing, but for ROOT."""
+        becomes = np.full(self.size, -1, np.int32)
+        becomes[ROOT] = ROOT
+        return becomes
+
+    def _chunk(self, chunk: str) -> list[tuple[int, ...]]:
+        rows = self._chunks.get(chunk)
+        if rows is None:
+            known = self._rows
+            rows = [
+                tuple(known[symbol] for symbol in symbols if symbol in known) for symbols in _spelled(chunk)
+            ]
+            if len(chunk) <= LONGEST_CHUNK:
+                if len(self._chunks) >= REMEMBERED_CHUNKS:
+                    self._chunks.clear()
+                self._chunks[chunk] = rows
+        return rows
+
+
+def _spelled(chunk: str) -> Iterator[list[str]]:
+    """The symbols of each character of a chunk."""
+    around = f" {chunk} "
+    whole = [f"w{chunk.lower()}"] if len(chunk) <= LONGEST_CHUNK else []
+    for i, character in enumerate(chunk):
+        before, after = around[i], around[i + 2]
+        yield [
+            f"c{character}",
+            f"k{unicodedata.category(character)}",
+            f"l{before}{character}",
+            f"r{character}{after}",
+            f"t{before}{character}{after}",
+            *whole,
+        ]
+
+
+class Paragraph(NamedTuple):
+    """A stretch of text that ends a sentence: its chunks between spaces, and its labels if they are known."""
+
+    chunks: list[str]
+    labels: Indices | None = None  # (characters, 2)
+
+    @property
+    def size(self) -> int:
+        return sum(map(len, self.chunks))
+
+
+class Tokeniser:
+    """A trained tokeniser: its configuration, its characters, its multiword tokens and its weights."""
+
+    def __init__(
+        self,
+        config: Config,
+        characters: Characters,
+        multiword: Multiword,
+        weights: Mapping[str, NDArray[Any]],
+        *,
+        spaces: bool = False,
+    ) -> None:
+        self.config, self.characters, self.multiword = config, characters, multiword
+        self.weights = dict(weights)
+        self.spaces = spaces  # can a token hold a space?
+        self.network = FusedLabeller(config, LABELS, weights, rows=characters.size)
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Tokeniser:
+        config, _, symbols, weights = read_model(folder, FORMAT)
+        try:
+            characters, multiword = Characters(symbols["symbols"]), Multiword.from_json(symbols["multiword"])
+            return cls(config, characters, multiword, weights, spaces=bool(symbols["spaces"]))
+        except (KeyError, TypeError, IndexError, AttributeError, ValueError) as error:
+            raise ModelError(f"{folder}: the vocabulary is not that of a tokeniser.") from error
+        except ModelError as error:
+            raise ModelError(f"{folder}: {error}") from error
+
+    def save(self, folder: str | Path) -> None:
+        symbols = {
+            "symbols": self.characters.symbols,
+            "multiword": self.multiword.to_json(),
+            "spaces": self.spaces,
+        }
+        write_model(folder, FORMAT, self.config.to_json(), symbols, self.weights)
+
+    def split(self, texts: Sequence[str]) -> list[list[Sentence]]:
+        """The sentences of each text; a blank line ends one in any case."""
+        cut_up = [[chunks for part in _PARAGRAPHS.split(text) if (chunks := part.split())] for text in texts]
+        sentences = iter(self._split([chunks for paragraphs in cut_up for chunks in paragraphs]))
+        return [[s for _ in paragraphs for s in next(sentences)] for paragraphs in cut_up]
+
+    def _split(self, paragraphs: Sequence[list[str]]) -> list[list[Sentence]]:
+        """The sentences of each paragraph, whose chunks these are."""
+        windows = [window for chunks in paragraphs for window in cut(Paragraph(chunks), self.characters)]
+        found = iter(self.network.label([item.encoded for item in windows], batch_words=BATCH_CHARACTERS))
+        labels = iter([numbers[window.core] for window, numbers in zip(windows, found, strict=True)])
+        result = []
+        for chunks in paragraphs:
+            count = -(-sum(map(len, chunks)) // WINDOW)
+            result.append(list(self._sentences(chunks, np.concatenate([next(labels) for _ in range(count)]))))
+        return result
+
+    def _sentences(self, chunks: list[str], labels: Indices) -> Iterator[Sentence]:
+        """The sentences of a paragraph, read off the labels of its characters."""
+        text, last = "".join(chunks), np.zeros(len(labels), bool)  # is the character the last of its chunk?
+        last[np.cumsum([len(chunk) for chunk in chunks]) - 1] = True
+        ends = labels[:, 0] > 0
+        if not self.spaces:
+            ends |= last
+        ends[-1] = True
+        builder, start = SentenceBuilder(), 0
+        places = np.flatnonzero(ends)
+        for place, (end, several), space in zip(
+            places.tolist(), labels[places].tolist(), last[places].tolist(), strict=True
+        ):
+            token = text[start : place + 1]
+            if self.spaces and last[start:place].any():
+                token = "".join(
+                    c + " " * bool(gap) for c, gap in zip(token, last[start:], strict=False)
+                ).rstrip()
+            builder.add(token, self.multiword.words(token) if several else [token], space_after=space)
+            start = place + 1
+            if end == 2 or start == len(text) or builder.size >= LONGEST_SENTENCE:
+                yield builder.sentence()
+                builder = SentenceBuilder()
+
+
+class SentenceBuilder:
+    """Puts a sentence together token by token."""
+
+    def __init__(self) -> None:
+        self.rows: list[list[str]] = []
+        self.verbatim: list[tuple[int, str]] = []
+        self.text: list[str] = []
+
+    @property
+    def size(self) -> int:
+        return len(self.rows)
+
+    def add(self, token: str, words: Sequence[str], *, space_after: bool) -> None:
+        misc = "_" if space_after else NO_SPACE
+        if len(words) > 1:
+            span = f"{self.size + 1}-{self.size + len(words)}"
+            self.verbatim.append((self.size, "\t".join([span, token, *"_______", misc])))
+        for word in words:
+            self.rows.append([str(self.size + 1), word, *"________"])
+        if len(words) == 1:
+            self.rows[-1][MISC] = misc
+        self.text.append(token + (" " if space_after else ""))
+
+    def sentence(self) -> Sentence:
+        self.verbatim.insert(0, (0, f"# text = {''.join(self.text).rstrip()}"))
+        return Sentence(self.rows, self.verbatim, source="<text>")
+
+
+class Window(NamedTuple):
+    encoded: Encoded
+    core: slice  # the characters of the window that it decides about
+    labels: Indices  # of all its characters, where those of the paragraph are known
+
+
+def cut(paragraph: Paragraph, characters: Characters) -> list[Window]:
+    """A paragraph in overlapping windows; the labels of characters that one only sees are left out."""
+    rows, size = characters.encode(paragraph.chunks), paragraph.size
+    windows = []
+    for start in range(0, size, WINDOW):
+        end = min(start + WINDOW, size)
+        first, last = max(0, start - MARGIN), min(size, end + MARGIN)
+        bags = [(ROOT,), *rows[first:last]]
+        offsets = np.zeros(len(bags) + 1, np.int32)
+        np.cumsum([len(bag) for bag in bags], out=offsets[1:])
+        none = np.empty(0, np.int32)
+        encoded = Encoded(np.fromiter(chain(*bags), np.int32, offsets[-1]), offsets, none, none)
+        labels = np.full((last - first, len(LABELS.kinds)), NO_LABEL, np.int32)
+        if paragraph.labels is not None:
+            labels[start - first : end - first] = paragraph.labels[start:end]
+        windows.append(Window(encoded, slice(start - first, end - first), labels))
+    return windows
+
+
+def paragraphs(sentences: Iterable[Sentence]) -> Iterator[Paragraph]:
+    """The raw text of a treebank, with what ends where; `# newpar` and `# newdoc` begin a paragraph."""
+    chunks: list[str] = []
+    ends: list[str] = []
+    several: list[str | None] = []
+
+    def finished() -> Iterator[Paragraph]:
+        if chunks:
+            yield Paragraph(chunks[:], LABELS.encode(ends, several))
+        for part in (chunks, ends, several):
+            part.clear()
+
+    joined = False  # does the next token follow without a space?
+    for sentence in sentences:
+        if any(comment.startswith(("# newpar", "# newdoc")) for comment in sentence.comments):
+            yield from finished()
+            joined = False
+        for token in sentence.tokens:
+            if not token.form.split():  # a form of nothing but space, which no text shows
+                continue
+            for number, part in enumerate(token.form.split()):
+                if joined and not number:
+                    chunks[-1] += part
+                else:
+                    chunks.append(part)
+                ends += [INSIDE] * len(part)
+                several += [None] * len(part)
+            ends[-1], several[-1] = TOKEN, SEVERAL if token.multiword else ONE
+            joined = NO_SPACE in token.misc.split("|")
+        if ends:
+            ends[-1] = SENTENCE
+    yield from finished()
+
+
+def raw_text(sentences: Iterable[Sentence]) -> str:
+    """The text of a treebank, as a tokeniser would meet it: a paragraph a line, blank lines between them."""
+    return "\n\n".join(" ".join(paragraph.chunks) for paragraph in paragraphs(sentences)) + "\n"

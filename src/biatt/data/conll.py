@@ -1,0 +1,271 @@
+"""Reading and writing CoNLL-U and CoNLL-X files, byte for byte.
+
+A file is read in blocks, cut into sentences at its blank lines, and checked sentence by sentence:
+one fast look accepts nearly all of them, and `_complain` finds the first fault of the others. What the
+parser does not use (comments, multiword tokens, empty nodes, line ends) is kept, so that
+`write(read(file))` gives back the bytes that were read. Only a file of nothing but blank lines,
+which holds no sentence to keep them in, does not come back.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterable, Iterator
+from operator import eq
+from pathlib import Path
+from typing import BinaryIO, get_args
+
+from biatt.data.files import BUFFER_BYTES, name_of, reading, writing
+from biatt.data.sentence import COLUMNS, HEAD, ID, NO_HEAD, UPOS, Format, Sentence
+from biatt.errors import FormatError
+
+# UD 2's universal tags, and CONJ, which UD 1 has for CCONJ.
+UPOS_TAGS = frozenset(
+    {"ADJ", "ADP", "ADV", "AUX", "CCONJ", "CONJ", "DET", "INTJ", "NOUN", "NUM", "PART", "PRON", "PROPN"}
+    | {"PUNCT", "SCONJ", "SYM", "VERB", "X"}
+)
+
+_FORMAT_HEAD_BYTES = 1 << 16  # the part of a file that tells its format
+_LONGEST_SENTENCE = 1 << 22  # characters: far beyond any sentence, small enough for any memory
+
+_BLANK = " \r\n"
+_SEPARATOR = re.compile(r"\n(?:[ \r]*\n)+")
+_LEAD = re.compile(r"\ufeff?(?:[ \r]*\n)*")
+_RANGE = re.compile(r"([1-9][0-9]*)-([1-9][0-9]*)")
+_EMPTY_NODE = re.compile(r"(0|[1-9][0-9]*)\.([1-9][0-9]*)")
+
+_NOT_A_HEAD = 1 << 60
+_IDS: list[str] = []  # "1", "2", ...
+_HEADS = {"_": NO_HEAD, "0": 0}  # a look in a dictionary is faster than int(), and refuses " 3", "+3", "٣"
+
+
+def read(
+    source: str | Path | BinaryIO,
+    *,
+    format: Format | None = None,
+    trees: bool = False,
+    name: str | None = None,
+) -> Iterator[Sentence]:
+    """The sentences of a file, "-" (standard input) or a binary stream, as they are read.
+
+    Without `format`, the first 64 KiB tell it. With `trees`, the heads of each sentence must form a tree
+    below 0, where several words may stand. `name` is what error messages call the source.
+    """
+    if format is not None and format not in get_args(Format):
+        raise ValueError(f"format is {format!r}, not one of {get_args(Format)}")
+    name = name or name_of(source)
+    with reading(source, name=name) as stream:
+        head = b"" if format else stream.read(_FORMAT_HEAD_BYTES)
+        found = format or format_of(head)
+        line = 1
+        for lead, body, tail in _cut(_whole_lines(stream, head, name)):
+            line += lead.count("\n")
+            sentence = _parse(body, found, name, line, trees)
+            if len(body) + len(tail) > _LONGEST_SENTENCE:
+                fault = f"no other sentence begins within {_LONGEST_SENTENCE:,} characters."
+                raise FormatError(fault, source=name, line=line)
+            sentence._lead, sentence._tail = lead, tail
+            line += body.count("\n") + tail.count("\n")
+            yield sentence
+
+
+def write(sentences: Iterable[Sentence], target: str | Path | BinaryIO) -> int:
+    """Write sentences to a file, "-" (standard output) or a binary stream; how many there were."""
+    count, missing = 0, ""
+    with writing(target) as stream:
+        for sentence in sentences:
+            text = sentence.to_text()
+            if count:  # a file's first or last sentence may stand elsewhere in another file
+                text = missing + text.removeprefix("\ufeff")
+            missing = _missing_after(sentence._tail)
+            try:
+                stream.write(text.encode())
+            except UnicodeEncodeError as error:
+                fault = f"{error.object[error.start]!r} is half a character and cannot be written as UTF-8."
+                raise FormatError(fault, source=sentence.source, line=sentence.line) from error
+            count += 1
+    return count
+
+
+def _missing_after(tail: str) -> str:
+    """What must follow the end of a sentence before another one can: a whole line end and a blank line."""
+    ended = tail if tail.endswith("\n") else tail + "\n"
+    return (ended if ended.count("\n") > 1 else ended + "\n")[len(tail) :]
+
+
+def format_of(head: bytes) -> Format:
+    """Which format the start of a file has.
+
+    Comments, multiword tokens and empty nodes only exist in CoNLL-U. Without them, it is CoNLL-X if most tags
+    are not universal: most, since some treebanks let another tag slip in. X says nothing, since CoNLL-X tag
+    sets can have one of their own.
+    """
+    universal = other = 0
+    for line in head.decode(errors="ignore").removeprefix("\ufeff").split("\n"):
+        row = line.split("\t")
+        if line.startswith("#") or _RANGE.fullmatch(row[ID]) or _EMPTY_NODE.fullmatch(row[ID]):
+            return "conllu"
+        if len(row) == COLUMNS and row[UPOS] not in ("_", "X"):
+            universal += row[UPOS] in UPOS_TAGS
+            other += row[UPOS] not in UPOS_TAGS
+    return "conllx" if other > universal else "conllu"
+
+
+def _whole_lines(stream: io.BufferedReader, head: bytes, name: str) -> Iterator[str]:
+    """The text in blocks that end where a line ends; only the last may end elsewhere."""
+    line, pending = 1, b""
+    block = head or stream.read1(BUFFER_BYTES)
+    while block:
+        end = block.rfind(b"\n") + 1
+        pending += block
+        if end:
+            end += len(pending) - len(block)
+            data, pending = pending[:end], pending[end:]
+            yield from _decode(data, name, line)
+            line += data.count(b"\n")
+        if len(pending) > _LONGEST_SENTENCE:
+            raise FormatError(f"the line is longer than {_LONGEST_SENTENCE:,} bytes.", source=name, line=line)
+        block = stream.read1(BUFFER_BYTES)
+    yield from _decode(pending, name, line)
+
+
+def _decode(data: bytes, name: str, line: int) -> Iterator[str]:
+    try:
+        yield data.decode()
+    except UnicodeDecodeError as error:
+        yield data[: data.rfind(b"\n", 0, error.start) + 1].decode()  # the good sentences come first
+        fault = f"byte 0x{data[error.start]:02x} is not UTF-8, the only encoding of CoNLL files."
+        line += data.count(b"\n", 0, error.start)
+        raise FormatError(fault, source=name, line=line) from error
+
+
+def _cut(texts: Iterable[str]) -> Iterator[tuple[str, str, str]]:
+    """Cut text at its blank lines into (what stands before, the lines of a sentence, what follows them)."""
+    buffer, searched = "", 0
+    lead: str | None = None
+    for text in texts:
+        buffer += text
+        start, solid = 0, len(buffer.rstrip(_BLANK))
+        if lead is None and solid > buffer.startswith("\ufeff") and (match := _LEAD.match(buffer)):
+            lead, start = match.group(), match.end()
+        if lead is not None:
+            for match in _SEPARATOR.finditer(buffer, max(start, searched)):
+                if match.end() > solid:
+                    break  # the next block may begin with more blank lines
+                yield lead, buffer[start : match.start()], match.group()
+                lead, start = "", match.end()
+        buffer, searched = buffer[start:], max(0, solid - start)
+        if len(buffer) > _LONGEST_SENTENCE:
+            yield lead or "", buffer[:searched], buffer[searched:]
+            return
+    if lead is not None and searched:
+        end = buffer.find("\n", searched)
+        end = len(buffer) if end < 0 else end
+        yield lead, buffer[:end], buffer[end:]
+
+
+def _parse(body: str, format: Format, name: str, first: int, trees: bool) -> Sentence:
+    """The sentence that these lines hold, checked; `first` is the number of the first line."""
+    lines = body.split("\n")
+    rows: list[list[str]] = []
+    sentence = Sentence(rows, [], format, name, first)
+    if "\r" in body:
+        sentence._returns = frozenset(i for i, line in enumerate(lines) if line.endswith("\r"))
+        lines = [line.removesuffix("\r") for line in lines]
+    tokens = False  # whether there are multiword tokens or empty nodes
+    for line in lines:
+        if line[:1] == "#":
+            sentence.verbatim.append((len(rows), line))
+            continue
+        row = line.split("\t")
+        if "-" in row[ID] or "." in row[ID]:
+            sentence.verbatim.append((len(rows), line))
+            tokens = True
+        else:
+            rows.append(row)
+
+    n = len(rows)
+    _count_to(n)
+    empty = "\t\t" in body or "\t\n" in body or "\t\r" in body or body[-1:] == "\t"
+    if tokens or empty or [row[ID] for row in rows] != _IDS[:n] or any(len(row) != COLUMNS for row in rows):
+        _complain(lines, n, name, first, trees)
+    heads = [_HEADS.get(row[HEAD], _NOT_A_HEAD) for row in rows]
+    if rows and (max(heads) > n or (trees and min(heads) < 0) or any(map(eq, heads, range(1, n + 1)))):
+        _complain(lines, n, name, first, trees)
+    if trees and (cycle := _cycle(heads)):
+        above = sum(1 for k, _ in sentence.verbatim if k < cycle[0])
+        shown = ", ".join(map(str, cycle[:10])) + (", ..." if len(cycle) > 10 else "")
+        fault = f"the heads form a cycle through words {shown}."
+        raise FormatError(fault, source=name, line=first + above + cycle[0] - 1)
+    return sentence
+
+
+def _count_to(n: int) -> None:
+    """Make the tables of IDs and heads reach n."""
+    for i in range(len(_IDS) + 1, n + 1):
+        _IDS.append(str(i))
+        _HEADS[str(i)] = i
+
+
+def _cycle(heads: list[int]) -> list[int]:
+    """The words of a cycle, or none: linear, since no word is walked through twice."""
+    walks = [0] * (len(heads) + 1)  # which walk came through this word
+    walks[0] = -1
+    for start in range(1, len(heads) + 1):
+        word = start
+        while not walks[word]:
+            walks[word] = start
+            word = heads[word - 1]
+        if walks[word] == start:
+            cycle = [word]
+            while heads[cycle[-1] - 1] != word:
+                cycle.append(heads[cycle[-1] - 1])
+            return cycle
+    return []
+
+
+def _complain(lines: list[str], n: int, name: str, first: int, trees: bool) -> None:
+    """Raise a FormatError for the first line at fault; n is the number of words."""
+    # Words so far, the last word of a multiword token, empty nodes since the last word.
+    words = covered = nodes = 0
+    for number, line in enumerate(lines, first):
+        if line[:1] == "#":
+            continue
+        row = line.split("\t")
+        fault = ""
+        if len(row) != COLUMNS:
+            fault = f"the line has {len(row)} columns separated by tabs, not {COLUMNS}"
+        elif "" in row:
+            fault = f"column {row.index('') + 1} is empty; a missing value is written _"
+        elif words and (row[ID] == "1" or row[ID].startswith("1-")):
+            fault = f"ID is {_shown(row[ID])} after word {words}: a blank line seems to be missing before it"
+        elif match := _RANGE.fullmatch(row[ID]):
+            end = _HEADS.get(match[2], _NOT_A_HEAD)
+            if match[1] != str(words + 1) or not words < end <= n or covered > words:
+                wanted = f"a range from {words + 1} to at most {n} that meets no other"
+                fault = f"the multiword token is {_shown(row[ID])} where {wanted} was expected"
+            covered = end
+        elif _EMPTY_NODE.fullmatch(row[ID]):
+            nodes += 1
+            if row[ID] != f"{words}.{nodes}":
+                fault = f"the empty node is {_shown(row[ID])} where {words}.{nodes} was expected"
+        else:
+            words, nodes = words + 1, 0
+            head = _HEADS.get(row[HEAD], _NOT_A_HEAD)
+            if row[ID] != str(words):
+                fault = f"ID is {_shown(row[ID])} where {words} was expected"
+            elif head > n or (trees and head < 0):
+                wanted = f"a number from 0 to {n}" + ("" if trees else " or _")
+                fault = f"HEAD is {_shown(row[HEAD])} where {wanted} was expected"
+            elif head == words:
+                fault = f"word {words} is its own head"
+        if fault:
+            raise FormatError(fault + ".", source=name, line=number)
+
+
+def _shown(value: str) -> str:
+    return repr(value if len(value) <= 40 else value[:37] + "...")
+
+
+_count_to(256)

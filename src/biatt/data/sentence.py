@@ -1,0 +1,265 @@
+"""A sentence: the words of it, and all the rest of what its file says about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from biatt.errors import FormatError
+
+if TYPE_CHECKING:  # a sentence only carries them
+    from biatt.data.scores import Attention, Scores
+    from biatt.decode.confidence import Confidence
+
+Format = Literal["conllu", "conllx"]
+
+ID, FORM, LEMMA, UPOS, XPOS, FEATS, HEAD, DEPREL, DEPS, MISC = range(10)  # the columns of CoNLL-U
+CPOSTAG, POSTAG, PHEAD, PDEPREL = UPOS, XPOS, DEPS, MISC  # CoNLL-X names for the same places
+COLUMNS = 10
+
+NO_HEAD = -1  # where the file has "_"
+
+
+class Token(NamedTuple):
+    """One syntactic word."""
+
+    id: int
+    form: str
+    lemma: str
+    upos: str
+    xpos: str
+    feats: str
+    head: int | None  # 0 for the root, None where the file has "_"
+    deprel: str
+    deps: str
+    misc: str
+    confidence: float | None = None  # that head and relation are both right; None where no parser said so
+
+
+class Surface(NamedTuple):
+    """A token as it stands in the text: a word, or several in one."""
+
+    form: str
+    start: int  # its first word, from 0
+    end: int  # one past its last
+    misc: str
+    multiword: bool = False
+
+
+class Sentence:
+    """The words of one sentence, and all the rest of what the file says about it.
+
+    A block of comments without words, which some files end in, is a sentence of length 0.
+    """
+
+    __slots__ = (
+        *("_lead", "_returns", "_tail", "format", "line", "rows", "source", "verbatim"),
+        *("confidence", "scores"),
+    )
+
+    def __init__(
+        self,
+        rows: list[list[str]],
+        verbatim: list[tuple[int, str]],
+        format: Format = "conllu",
+        source: str = "<words>",
+        line: int = 1,
+    ) -> None:
+        self.rows = rows  # the ten columns of each syntactic word; rows[i] is word i + 1
+        self.verbatim = verbatim  # (k, line): a line that is no word and stands before rows[k]
+        self.format: Format = format
+        self.source = source
+        self.line = line  # number of the first line, from 1
+        self._lead = ""  # byte order mark and blank lines before the first sentence of a file
+        self._tail = "\n\n"  # from the end of the last line to the next sentence or the end of the file
+        self._returns: frozenset[int] = frozenset()  # which lines end in "\r\n"
+        self.confidence: Confidence | None = None  # how sure the parser was of the tree, where it was asked
+        self.scores: Scores | None = None  # and what its networks said
+
+    @classmethod
+    def from_words(
+        cls,
+        forms: Sequence[str],
+        *,
+        lemmas: Sequence[str] | None = None,
+        upos: Sequence[str] | None = None,
+        xpos: Sequence[str] | None = None,
+        feats: Sequence[str] | None = None,
+        heads: Sequence[int] | None = None,
+        deprels: Sequence[str] | None = None,
+        format: Format = "conllu",
+    ) -> Sentence:
+        """A sentence that comes from no file; a column not given is "_", and so is a head of -1."""
+        rows = [[str(i), form, *"________"] for i, form in enumerate(forms, 1)]
+        numbers = None if heads is None else ["_" if head == NO_HEAD else str(head) for head in heads]
+        given = {LEMMA: lemmas, UPOS: upos, XPOS: xpos, FEATS: feats, HEAD: numbers, DEPREL: deprels}
+        for column, values in given.items():
+            if values is not None:
+                for row, value in zip(rows, values, strict=True):
+                    row[column] = value
+        for row in rows:
+            if "" in row or any("\t" in value or "\n" in value for value in row):
+                raise FormatError(
+                    f"word {row[ID]} has a column that is empty or holds a tab or a line end: {row[1:]}.",
+                    source="<words>",
+                )
+        return cls(rows, [], format)
+
+    def with_tree(self, heads: Sequence[int], relations: Sequence[str], *, also: bool = False) -> Sentence:
+        """A copy with these heads and relations; `also` sets PHEAD and PDEPREL, or in CoNLL-U DEPS, too."""
+        rows = [row[:] for row in self.rows]
+        for row, head, relation in zip(rows, heads, relations, strict=True):
+            row[HEAD], row[DEPREL] = str(head), relation
+            if also and self.format == "conllx":
+                row[PHEAD], row[PDEPREL] = str(head), relation
+            elif also:
+                row[DEPS] = f"{head}:{relation}"
+        return self.with_rows(rows)
+
+    def with_rows(self, rows: list[list[str]]) -> Sentence:
+        """A copy with other columns of the same number of words."""
+        copy = Sentence(rows, self.verbatim[:], self.format, self.source, self.line)
+        copy._lead, copy._tail, copy._returns = self._lead, self._tail, self._returns
+        return copy
+
+    def as_format(self, format: Format) -> Sentence:
+        """The sentence in this format, which may leave out what the other one has no place for.
+
+        CoNLL-X has no comments, multiword tokens and empty nodes, and PHEAD and PDEPREL where CoNLL-U has
+        DEPS and MISC.
+        """
+        if format == self.format:
+            return self
+        rows = [[*row[:DEPS], "_", "_"] for row in self.rows]
+        copy = Sentence(rows, [], format, self.source, self.line)
+        copy.confidence, copy.scores = self.confidence, self.scores
+        return copy
+
+    def with_comment(self, line: str) -> Sentence:
+        """A copy with one more comment, after those before the first word."""
+        copy = Sentence([row[:] for row in self.rows], self.verbatim[:], self.format, self.source, self.line)
+        copy._lead, copy._tail = self._lead, self._tail
+        copy.confidence, copy.scores = self.confidence, self.scores
+        place = sum(k == 0 and text.startswith("#") for k, text in self.verbatim)
+        copy.verbatim.insert(place, (0, line))
+        copy._returns = frozenset(i + (i >= place) for i in self._returns)
+        if self._returns:
+            copy._returns |= {place}
+        return copy
+
+    def to_text(self) -> str:
+        """The sentence as it stands in a file, with the blank line after it."""
+        lines = ["\t".join(row) for row in self.rows]
+        for k, line in reversed(self.verbatim):  # from the end, so that earlier places keep their numbers
+            lines.insert(k, line)
+        for i in self._returns:
+            lines[i] += "\r"
+        return self._lead + "\n".join(lines) + self._tail
+
+    @property
+    def forms(self) -> list[str]:
+        return [row[FORM] for row in self.rows]
+
+    @property
+    def lemmas(self) -> list[str]:
+        return [row[LEMMA] for row in self.rows]
+
+    @property
+    def upos(self) -> list[str]:
+        return [row[UPOS] for row in self.rows]
+
+    @property
+    def xpos(self) -> list[str]:
+        return [row[XPOS] for row in self.rows]
+
+    @property
+    def feats(self) -> list[str]:
+        return [row[FEATS] for row in self.rows]
+
+    @property
+    def heads(self) -> list[int]:
+        """The number of each word's head, 0 for the root, -1 where the file has "_"."""
+        return [NO_HEAD if row[HEAD] == "_" else int(row[HEAD]) for row in self.rows]
+
+    @property
+    def deprels(self) -> list[str]:
+        return [row[DEPREL] for row in self.rows]
+
+    @property
+    def attention(self) -> Attention | None:
+        """Where each word looked for its head, where the parser was asked for its confidence."""
+        return None if self.scores is None else self.scores.attention
+
+    def tree(self) -> str:
+        """A drawing of the tree for a terminal."""
+        from biatt.display import terminal as render
+
+        return render.tree(self)
+
+    def svg(self) -> str:
+        """A picture of the tree; a notebook shows it by itself."""
+        from biatt.display import terminal as render
+
+        return render.svg(self)
+
+    _repr_svg_ = svg
+
+    def png(self) -> bytes:
+        """The same picture as PNG; needs biatt[png]."""
+        from biatt.display import png as pictures
+        from biatt.display import terminal as render
+
+        return pictures.png(render.svg(self))
+
+    @property
+    def tokens(self) -> list[Surface]:
+        """The tokens of the text, each of one word or, for a multiword token, of several."""
+        several = {}
+        for start, line in self.verbatim:
+            if not line.startswith("#") and "-" in (row := line.split("\t"))[ID]:
+                end = int(row[ID].partition("-")[2])
+                several[start] = Surface(row[FORM], start, end, row[MISC], True)
+        result: list[Surface] = []
+        while (at := result[-1].end if result else 0) < len(self):
+            row = self.rows[at]
+            result.append(several.get(at) or Surface(row[FORM], at, at + 1, row[MISC]))
+        return result
+
+    @property
+    def comments(self) -> list[str]:
+        return [line for _, line in self.verbatim if line.startswith("#")]
+
+    @property
+    def text(self) -> str | None:
+        """The raw text, if a comment gives it."""
+        return self._said("# text = ")
+
+    @property
+    def sent_id(self) -> str | None:
+        """The sentence's name, if a comment gives it."""
+        return self._said("# sent_id = ")
+
+    def _said(self, mark: str) -> str | None:
+        return next((line[len(mark) :] for line in self.comments if line.startswith(mark)), None)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[Token]:
+        sure = [None] * len(self) if self.confidence is None else self.confidence.words.tolist()
+        for row, number, confidence in zip(self.rows, self.heads, sure, strict=True):
+            id, form, lemma, upos, xpos, feats, _, deprel, deps, misc = row
+            head = None if number == NO_HEAD else number
+            yield Token(int(id), form, lemma, upos, xpos, feats, head, deprel, deps, misc, confidence)
+
+    def __eq__(self, other: object) -> bool:
+        """Equal in every word, comment and other line; where it was read from does not count."""
+        if not isinstance(other, Sentence):
+            return NotImplemented
+        return (self.rows, self.verbatim, self.format) == (other.rows, other.verbatim, other.format)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        words = " ".join(self.forms[:6]) + (" ..." if len(self) > 6 else "")
+        return f"<Sentence of {len(self)} words, {self.source}, line {self.line}: {words}>"

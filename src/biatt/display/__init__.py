@@ -1,0 +1,1 @@
+"""Trees for people: terminal drawings, SVG, PNG, attention maps, output formats."""

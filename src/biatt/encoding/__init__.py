@@ -1,0 +1,1 @@
+"""From sentences to numbers: vocabularies, word vectors, batches."""

@@ -1,0 +1,106 @@
+"""Sentences side by side: batches of similar length, laid out flat.
+
+A batch is a run of positions with no padding: sentence after sentence, each with ROOT before its words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from biatt.data.scores import Pair, Scores
+from biatt.encoding.vocabulary import Encoded, Indices
+
+
+class Batch(NamedTuple):
+    """B sentences: M = Σ(n + 1) positions with the ROOTs, N = Σn words."""
+
+    rows: Indices  # rows of E of all positions, one after the other
+    offsets: Indices  # (M + 1,): position i owns rows[offsets[i]:offsets[i + 1]]
+    words: Indices  # (B,): the number of words n of each sentence
+    heads: Indices  # (N,): gold heads, -1 where there is none
+    relations: Indices  # (N,): gold relations, -1 where unknown
+
+
+def collate(sentences: Sequence[Encoded]) -> Batch:
+    words = np.array([sentence.words for sentence in sentences], np.int32)
+    starts = np.cumsum([0] + [len(sentence.rows) for sentence in sentences])
+    offsets = [sentence.offsets[:-1] + start for sentence, start in zip(sentences, starts, strict=False)]
+    return Batch(
+        rows=np.concatenate([sentence.rows for sentence in sentences]),
+        offsets=np.concatenate([*offsets, starts[-1:]]).astype(np.int32),
+        words=words,
+        heads=np.concatenate([sentence.heads for sentence in sentences]),
+        relations=np.concatenate([sentence.relations for sentence in sentences]),
+    )
+
+
+def with_dropout(
+    batch: Batch, becomes: Indices, shares: NDArray[np.float32], generator: np.random.Generator
+) -> Batch:
+    """The batch with some symbols left out, each by its row's share; the row `becomes` another (-1: none)."""
+    left_out = generator.random(len(batch.rows), np.float32) < shares[batch.rows]
+    rows = np.where(left_out, becomes[batch.rows], batch.rows)
+    kept = rows >= 0
+    ends = np.concatenate([[0], np.cumsum(kept)]).astype(np.int32)
+    return batch._replace(rows=rows[kept], offsets=ends[batch.offsets])
+
+
+def sentence_numbers(words: Indices) -> NDArray[np.int64]:
+    """Which sentence of the batch each position belongs to."""
+    return np.repeat(np.arange(len(words)), words + 1)
+
+
+def word_positions(words: Indices) -> NDArray[np.int64]:
+    """The positions of all words of a batch, i.e. of everything but the ROOTs."""
+    is_word = np.ones(int((words + 1).sum()), bool)
+    is_word[np.cumsum(words + 1) - (words + 1)] = False
+    return np.flatnonzero(is_word)
+
+
+def by_length(lengths: Sequence[int], *, batch_words: int) -> list[list[int]]:
+    """Indices of the sentences, sorted by length and cut into batches of about `batch_words` words.
+
+    The length of the longest sentence counts for all of its batch, so that padding counts as work.
+    """
+    batches: list[list[int]] = []
+    for index in sorted(range(len(lengths)), key=lambda i: (-lengths[i], i)):
+        longest = lengths[batches[-1][0]] if batches else 0
+        if batches and (len(batches[-1]) + 1) * longest <= batch_words:
+            batches[-1].append(index)
+        else:
+            batches.append([index])
+    return batches
+
+
+def shuffled(
+    lengths: Sequence[int], *, batch_words: int, generator: np.random.Generator, pool_batches: int = 50
+) -> Iterator[list[int]]:
+    """Random batches of similar length: each pool of random sentences is batched by length, then mixed."""
+    order = generator.permutation(len(lengths))
+    words: NDArray[np.int64] = np.cumsum(np.asarray(lengths)[order])
+    pools = words // (batch_words * pool_batches)
+    batches = [
+        [int(pool[i]) for i in batch]
+        for number in np.unique(pools)
+        for pool in [order[pools == number]]
+        for batch in by_length([lengths[i] for i in pool], batch_words=batch_words)
+    ]
+    for i in generator.permutation(len(batches)):
+        yield batches[i]
+
+
+def split_scores(whole: Scores, words: Indices) -> list[Scores]:
+    """Scores of a batch, whose rows are all of its words (and of `pair.heads`, positions), by sentence."""
+    result = []
+    one_direction = whole.left is whole.right
+    for i, (n, end) in enumerate(zip(words.tolist(), np.cumsum(words).tolist(), strict=True)):
+        own, positions = slice(end - n, end), slice(end - n + i, end + i + 1)
+        left = whole.left[own, : n + 1]
+        pair = whole.pair and Pair(whole.pair.words[own], whole.pair.heads[positions], whole.pair.out)
+        right = left if one_direction else whole.right[own, : n + 1]
+        result.append(Scores(left, right, whole.logits[own], pair))
+    return result

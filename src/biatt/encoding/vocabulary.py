@@ -1,0 +1,173 @@
+"""From words to numbers.
+
+A token embedding is a sum (section 2.1), so all symbols of all columns share one table **E**: a token is
+the bag of its rows: its form, lemma, tags, each of its morphemes, and, if asked for, parts of its form's
+spelling, which tell something of a form that was never seen.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain, groupby
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from biatt.config import COLUMNS
+from biatt.data.sentence import FEATS, FORM, Sentence
+from biatt.errors import ModelError
+
+Indices = NDArray[np.int32]
+
+ROOT = 0  # the row of E that is the whole embedding of the ROOT token
+EMPTY = "_"
+AFFIX = "affix"  # the column of spelling
+BAGS = ("feats", AFFIX)  # several symbols a token; an unseen one is left out, so it needs no row
+TAGS = ("upos", "xpos", "feats")
+
+SHAPE_LETTERS = 20  # of a form that its shape looks at
+REMEMBERED_TOKENS = 100_000  # a few tens of megabytes
+
+
+class Encoded(NamedTuple):
+    """One sentence as numbers; position 0 of the bags is ROOT."""
+
+    rows: Indices  # rows of E of all tokens, one after the other
+    offsets: Indices  # (n + 2,): token j owns rows[offsets[j]:offsets[j + 1]]
+    heads: Indices  # (n,), -1 where the sentence has none
+    relations: Indices  # (n,), -1 where unknown
+
+    @property
+    def words(self) -> int:
+        return len(self.offsets) - 2
+
+
+class Vocabulary:
+    """The rows of **E** by column and symbol, and the relations."""
+
+    def __init__(self, symbols: Mapping[str, Sequence[str]], relations: Sequence[str]) -> None:
+        self.symbols = {name: list(symbols[name]) for name in (*COLUMNS, AFFIX) if name in symbols}
+        self.relations = list(relations)
+        self._relation_ids = {relation: i for i, relation in enumerate(self.relations)}
+        self._rows: dict[str, dict[str, int]] = {}
+        self._unknown: dict[str, int] = {}
+        size = 1  # row 0 is ROOT
+        for name, known in self.symbols.items():
+            if name not in BAGS:
+                self._unknown[name] = size
+                size += 1
+            self._rows[name] = {symbol: size + i for i, symbol in enumerate(known)}
+            size += len(known)
+        self.size = size
+        affixes = [item for item in self.symbols.get(AFFIX, []) if item[0] in "<>"]
+        self._affixes = max((len(item) - 1 for item in affixes), default=0)
+        self._bags: dict[tuple[str, ...], tuple[int, ...]] = {}
+
+    @classmethod
+    def build(
+        cls, sentences: Iterable[Sentence], *, columns: Sequence[str], min_count: int, affixes: int = 0
+    ) -> Vocabulary:
+        """Count the symbols of a treebank; a column that holds nothing but `_` is left out."""
+        counts: dict[str, Counter[str]] = {name: Counter() for name in COLUMNS if name in columns}
+        relations, forms = Counter[str](), Counter[str]()
+        for sentence in sentences:
+            for name, count in counts.items():
+                values = _values(sentence, name)
+                count.update(
+                    values if name != "feats" else (item for bag in values for item in _morphemes(bag))
+                )
+            relations.update(sentence.deprels)
+            forms.update(sentence.forms)
+        if affixes:
+            counts[AFFIX] = Counter()
+            for form, times in forms.items():
+                counts[AFFIX].update(dict.fromkeys(spelling(form, affixes), times))
+        symbols = {}
+        for name, count in counts.items():
+            if count.keys() - {EMPTY}:
+                floor = 1 if name == "feats" else min_count
+                symbols[name] = [symbol for symbol, times in _by_frequency(count) if times >= floor]
+        return cls(symbols, [relation for relation, _ in _by_frequency(relations)])
+
+    def row(self, column: str, symbol: str) -> int | None:
+        """The row of a known symbol, else None."""
+        return self._rows[column].get(symbol)
+
+    def dropped(self) -> tuple[Indices, NDArray[np.bool_]]:
+        """What each row becomes when its symbol is left out, -1 for nothing; and whether it is of a tag."""
+        becomes, is_tag = np.full(self.size, -1, np.int32), np.zeros(self.size, bool)
+        becomes[ROOT] = ROOT
+        for name, known in self._rows.items():
+            rows = list(known.values())
+            becomes[rows] = unknown = self._unknown.get(name, -1)
+            is_tag[rows] = name in TAGS
+            if unknown >= 0:
+                becomes[unknown] = unknown
+        return becomes, is_tag
+
+    def encode(self, sentence: Sentence) -> Encoded:
+        bags = [self._bag(row) for row in sentence.rows]
+        offsets = np.zeros(len(bags) + 2, np.int32)
+        offsets[1] = 1
+        np.cumsum([len(bag) for bag in bags], out=offsets[2:])
+        offsets[2:] += 1
+        rows = np.fromiter(chain([ROOT], *bags), np.int32, offsets[-1])
+        relation_ids = self._relation_ids
+        relations = np.array([relation_ids.get(relation, -1) for relation in sentence.deprels], np.int32)
+        return Encoded(rows, offsets, np.array(sentence.heads, np.int32), relations)
+
+    def _bag(self, columns: list[str]) -> tuple[int, ...]:
+        """The rows of E of a token; remembered, since most tokens of a text have been seen before."""
+        key = tuple(columns[FORM : FEATS + 1])
+        bag = self._bags.get(key)
+        if bag is None:
+            rows: list[int] = []
+            for name, known in self._rows.items():
+                value = key[COLUMNS.index(name)] if name != AFFIX else ""
+                if name == AFFIX:
+                    rows.extend(known[item] for item in spelling(key[0], self._affixes) if item in known)
+                elif name == "feats":
+                    rows.extend(known[item] for item in _morphemes(value) if item in known)
+                else:
+                    rows.append(known.get(value, self._unknown[name]))
+            if len(self._bags) >= REMEMBERED_TOKENS:
+                self._bags.clear()
+            bag = self._bags[key] = tuple(rows)
+        return bag
+
+    def to_json(self) -> dict[str, Any]:
+        return {"symbols": self.symbols, "relations": self.relations}
+
+    @classmethod
+    def from_json(cls, data: Any) -> Vocabulary:
+        try:
+            return cls(data["symbols"], data["relations"])
+        except (KeyError, TypeError, IndexError, AttributeError) as error:
+            raise ModelError("The vocabulary has no symbols or no relations.") from error
+
+
+def _values(sentence: Sentence, column: str) -> list[str]:
+    values: list[str] = getattr(sentence, column if column in ("upos", "xpos", "feats") else column + "s")
+    return values
+
+
+def spelling(form: str, longest: int) -> list[str]:
+    """Prefixes "<un" and suffixes ">ing" of the lower-cased form, all of it "=…", and its shape "~Xx"."""
+    lower = form.lower()
+    sizes = range(1, min(longest, len(lower)) + 1)
+    shape = "".join(
+        "X" if c.isupper() else "x" if c.isalpha() else "0" if c.isdigit() else c
+        for c in form[:SHAPE_LETTERS]
+    )
+    runs = "".join(kind for kind, _ in groupby(shape))
+    return [*(f"<{lower[:k]}" for k in sizes), *(f">{lower[-k:]}" for k in sizes), f"={lower}", f"~{runs}"]
+
+
+def _morphemes(feats: str) -> list[str]:
+    return [] if feats == EMPTY else feats.split("|")
+
+
+def _by_frequency(count: Counter[str]) -> list[tuple[str, int]]:
+    return sorted(count.items(), key=lambda item: (-item[1], item[0]))

@@ -1,0 +1,1 @@
+"""Scores of parsed files: metrics, comparison of two parsers, calibration."""

@@ -1,0 +1,130 @@
+"""The operations of `model.py` as differentiable functions around the fused recurrences.
+
+They take and give the same tensors as their namesakes there. Directions run side by side in the threads that
+`in_threads` sets; torch's own threads would only be in their way.
+"""
+
+# mypy: allow-untyped-calls
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd import Function
+
+from biatt.config import Reset
+from biatt.encoding.vocabulary import Indices
+from biatt.kernels import recurrences
+from biatt.kernels.gru_attention import Floats
+from biatt.kernels.recurrences import Cell, Lookup
+from biatt.threads import one_matrix_thread
+
+_threads = 1
+
+
+@contextmanager
+def in_threads(count: int) -> Iterator[None]:
+    """Run what is inside in so many threads."""
+    global _threads
+    before, _threads = _threads, count
+    try:
+        with one_matrix_thread:
+            yield
+    finally:
+        _threads = before
+
+
+def recurrence(
+    x: Tensor, W: Tensor, bias: Tensor, U: Tensor, first: Tensor, lengths: Indices, directions: str,
+    *, reset: Reset,
+) -> Tensor:  # fmt: skip
+    result: Tensor = _Recurrence.apply(x, W, bias, U, first, lengths, directions, reset == "after")
+    return result
+
+
+def attention(
+    queries: Tensor, values: Tensor, projected: Tensor, v: Tensor, words: Indices
+) -> tuple[Tensor, Tensor]:
+    result: tuple[Tensor, Tensor] = _Attention.apply(queries, values, projected, v, words)
+    return result
+
+
+def query_recurrence(
+    x: Tensor, m: Tensor, W: Tensor, bias: Tensor, U: Tensor, first: Tensor,
+    F: Tensor, V: Tensor, C: Tensor, D: Tensor, v: Tensor, words: Indices, directions: str,
+    *, reset: Reset,
+) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+    result: tuple[Tensor, Tensor, Tensor] = _QueryRecurrence.apply(
+        x, m, W, bias, U, first, F, V, C, D, v, words, directions, reset == "after"
+    )
+    return result
+
+
+class _Recurrence(Function):
+    @staticmethod
+    def forward(ctx: Any, *arguments: Any) -> Any:
+        x, *weights = map(_array, arguments[:5])
+        ctx.rest = arguments[5:]
+        lengths, directions, after = ctx.rest
+        saved = recurrences.gru(x, Cell(*weights), lengths, directions, after=after, threads=_threads)
+        ctx.saved = x, Cell(*weights), saved
+        return torch.from_numpy(saved.states)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        lengths, directions, after = ctx.rest
+        x, cell, saved = ctx.saved
+        d_x, d_weights = recurrences.gru_backward(
+            _array(gradients[0]), x, cell, saved, lengths, directions, after=after, threads=_threads
+        )
+        return *map(torch.from_numpy, (d_x, *d_weights)), None, None, None
+
+
+class _Attention(Function):
+    @staticmethod
+    def forward(ctx: Any, *arguments: Any) -> Any:
+        queries, values, projected, v = map(_array, arguments[:4])
+        words = arguments[4]
+        found = recurrences.attention(queries, values, projected, v, words, threads=_threads)
+        ctx.saved = found, v, words
+        return torch.from_numpy(found.log_a), torch.from_numpy(found.soft)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        found, v, words = ctx.saved
+        d_log_a, d_soft = map(_array, gradients)
+        results = recurrences.attention_backward(d_log_a, d_soft, found, v, words, threads=_threads)
+        return *map(torch.from_numpy, results), None
+
+
+class _QueryRecurrence(Function):
+    @staticmethod
+    def forward(ctx: Any, *arguments: Any) -> Any:
+        x, m, *weights = map(_array, arguments[:11])
+        cell, lookup = Cell(*weights[:4]), Lookup(*weights[4:])
+        ctx.rest = arguments[11:]
+        words, directions, after = ctx.rest
+        saved, found = recurrences.query(x, m, cell, lookup, words, directions, after=after, threads=_threads)
+        ctx.saved = x, m, cell, lookup, saved, found
+        relations = found.soft[..., -lookup.V.shape[2] :]
+        return tuple(map(torch.from_numpy, (saved.states, found.log_a, relations)))
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        words, directions, after = ctx.rest
+        x, m, cell, lookup, saved, found = ctx.saved
+        d_q, d_log_a, d_relations = map(_array, gradients)
+        d_x, d_m, d_cell, d_lookup = recurrences.query_backward(
+            d_q, d_log_a, d_relations, x, m, cell, lookup, saved, found, words, directions,
+            after=after, threads=_threads,
+        )  # fmt: skip
+        return *map(torch.from_numpy, (d_x, d_m, *d_cell, *d_lookup)), None, None, None
+
+
+def _array(tensor: Tensor) -> Floats:
+    array: Floats = tensor.detach().contiguous().numpy()
+    return array

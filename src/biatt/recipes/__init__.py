@@ -1,0 +1,1 @@
+"""Experiments from a recipe file: run, record, summarise, draw."""

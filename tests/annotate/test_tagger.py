@@ -1,0 +1,126 @@
+"""Tags and lemmas: a labeller that runs without torch as it does with it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from biatt.annotate.labeller import Labels, best_labels
+from biatt.annotate.tagger import FORMAT, Tagger, gold_columns, is_tagged, labels_of
+from biatt.config import Config, ModelConfig
+from biatt.data.sentence import FEATS, LEMMA, UPOS, XPOS, Sentence
+from biatt.data.toy_treebank import generate
+from biatt.encoding.batches import collate
+from biatt.encoding.vocabulary import Vocabulary
+from biatt.errors import ModelError
+from biatt.model_folder import packed, write_model
+from biatt.network.model import Labeller
+
+TREEBANK = generate(40, seed=5)
+BARE = [Sentence.from_words(sentence.forms) for sentence in TREEBANK]
+
+
+def random_tagger(config: ModelConfig | None = None, labels: Labels | None = None) -> Tagger:
+    model = config or ModelConfig(hidden=6, columns=("form",), affixes=2, layers=2)
+    vocabulary = Vocabulary.build(TREEBANK, columns=model.columns, min_count=1, affixes=model.affixes)
+    labels = labels or labels_of(TREEBANK)
+    draw = np.random.default_rng(1)
+    shapes = model.labeller_shapes(rows=vocabulary.size, labels=labels.size)
+    weights = {name: draw.normal(0, 0.5, shape).astype(np.float32) for name, shape in shapes.items()}
+    return Tagger(Config(model), vocabulary, labels, weights)
+
+
+@pytest.mark.parametrize("fused", [True, False])
+@pytest.mark.parametrize("reset", ["before", "after"])
+def test_network_without_torch_is_the_one_in_torch(reset: str, fused: bool) -> None:
+    tagger = random_tagger(replace(random_tagger().config.model, reset=reset))
+    network = Labeller(
+        tagger.config.model, rows=tagger.vocabulary.size, labels=tagger.labels.size, fused=fused
+    )
+    network.load_state_dict({name: torch.from_numpy(value) for name, value in tagger.weights.items()})
+    batch = collate([tagger.vocabulary.encode(sentence) for sentence in BARE[:7]])
+    with torch.no_grad():
+        scores = network(batch).numpy()
+    assert np.array_equal(tagger.network.best(batch), best_labels(scores, tagger.labels))
+
+
+def test_tags_do_not_depend_on_the_company_of_a_sentence() -> None:
+    tagger = random_tagger()
+    assert tagger.tag(BARE) == [tagger.tag([sentence])[0] for sentence in BARE]
+
+
+def test_tagging_sets_tags_and_lemmas_and_leaves_the_rest() -> None:
+    sentence = TREEBANK[0].with_comment("# kept")
+    (tagged,) = random_tagger().tag([sentence])
+    assert tagged.verbatim == sentence.verbatim
+    changed = (LEMMA, UPOS, XPOS, FEATS)
+    for before, after in zip(sentence.rows, tagged.rows, strict=True):
+        assert [value for i, value in enumerate(before) if i not in changed] == [
+            value for i, value in enumerate(after) if i not in changed
+        ]
+    assert sentence.rows == TREEBANK[0].rows  # the one given is as it was
+
+
+def test_empty_sentence_stays_empty() -> None:
+    empty = Sentence([], [(0, "# nothing")])
+    assert random_tagger().tag([empty, BARE[0], empty])[::2] == [empty, empty]
+
+
+def test_column_that_is_empty_in_the_treebank_is_no_kind_of_label() -> None:
+    bare = [
+        sentence.with_rows([[*row[:XPOS], "_", *row[FEATS:]] for row in sentence.rows])
+        for sentence in TREEBANK
+    ]
+    labels = labels_of(bare)
+    assert list(labels.kinds) == ["upos", "feats", "lemma"]
+    (tagged,) = random_tagger(labels=labels).tag(BARE[:1])
+    assert set(tagged.xpos) == {"_"}
+
+
+def test_labels_of_a_sentence_are_its_columns() -> None:
+    labels = labels_of(TREEBANK)
+    gold = gold_columns(TREEBANK[0])
+    numbers = labels.encode(*(gold[kind] for kind in labels.kinds))
+    assert [labels.kinds["upos"][i] for i in numbers[:, 0]] == TREEBANK[0].upos
+    assert labels.encode(*([["never seen"]] * len(labels.kinds))).tolist() == [[-1] * len(labels.kinds)]
+
+
+def test_any_tag_makes_a_sentence_tagged() -> None:
+    assert is_tagged(TREEBANK[0])
+    assert not is_tagged(BARE[0])
+    assert is_tagged(Sentence.from_words(["a", "b"], xpos=["_", "NN"]))
+    assert not is_tagged(Sentence.from_words(["a"], lemmas=["a"]))
+
+
+def test_model_comes_back_from_its_folder(tmp_path: Path) -> None:
+    tagger = random_tagger()
+    tagger.save(tmp_path)
+    assert Tagger.load(tmp_path).tag(BARE) == tagger.tag(BARE)
+    other = random_tagger(labels=Labels({"upos": ["X"]}))
+    other.save(tmp_path / "other")
+    (tmp_path / "vocabulary.json").write_bytes((tmp_path / "other" / "vocabulary.json").read_bytes())
+    with pytest.raises(ModelError, match="do not fit"):
+        Tagger.load(tmp_path)
+
+
+def test_packed_weights_are_nearly_the_same_weights(tmp_path: Path) -> None:
+    tagger = random_tagger()
+    write_model(
+        tmp_path,
+        FORMAT,
+        tagger.config.to_json(),
+        {**tagger.vocabulary.to_json(), "labels": tagger.labels.kinds},
+        packed(tagger.weights),
+    )
+    found = Tagger.load(tmp_path).weights
+    assert found.keys() == tagger.weights.keys()
+    for name, value in tagger.weights.items():
+        row = np.abs(value).max(-1, keepdims=True)
+        assert (np.abs(found[name] - value) <= 0.005 * row + 1e-6).all()
+    size = (tmp_path / "model.safetensors").stat().st_size
+    tagger.save(tmp_path / "whole")
+    assert size < 0.5 * (tmp_path / "whole" / "model.safetensors").stat().st_size

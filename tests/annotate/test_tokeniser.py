@@ -1,0 +1,136 @@
+"""Raw text to sentences: nothing of the text is lost, whatever the network says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from biatt.annotate import tokeniser as module
+from biatt.annotate.multiword import Multiword
+from biatt.annotate.tokeniser import (
+    LABELS,
+    NO_SPACE,
+    Characters,
+    Paragraph,
+    Tokeniser,
+    cut,
+    paragraphs,
+    raw_text,
+)
+from biatt.config import Config, ModelConfig
+from biatt.data.conll import read
+from biatt.data.sentence import Sentence
+from biatt.data.toy_treebank import generate
+from biatt.errors import ModelError
+
+TREEBANK = generate(40, seed=3)
+CHARACTERS = Characters.build(" ".join(" ".join(s.forms) for s in TREEBANK).split(), min_count=1)
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from(" .\n\t'\"abc"), max_size=120)
+
+
+def random_tokeniser(seed: int = 0, *, spaces: bool = False) -> Tokeniser:
+    """Random weights: ends of tokens and sentences anywhere."""
+    config = Config(ModelConfig(hidden=6))
+    shapes = config.model.labeller_shapes(rows=CHARACTERS.size, labels=LABELS.size)
+    draw = np.random.default_rng(seed)
+    weights = {name: draw.normal(0, 1, shape).astype(np.float32) for name, shape in shapes.items()}
+    return Tokeniser(config, CHARACTERS, Multiword.learned([("ab", ["a", "b"])]), weights, spaces=spaces)
+
+
+def text_of(sentences: list[Sentence]) -> str:
+    """The text that a reader of CoNLL-U would put together."""
+    tokens = [token for sentence in sentences for token in sentence.tokens]
+    return "".join(token.form + ("" if NO_SPACE in token.misc else " ") for token in tokens)
+
+
+@settings(max_examples=60, deadline=None)
+@given(TEXTS, st.booleans())
+def test_text_can_be_put_together_again(text: str, spaces: bool) -> None:
+    (sentences,) = random_tokeniser(spaces=spaces).split([text])
+    assert text_of(sentences).split() == text.split()
+    for sentence in sentences:
+        assert len(sentence)
+        assert sentence.text == text_of([sentence]).strip()
+        assert [row[0] for row in sentence.rows] == [str(i) for i in range(1, len(sentence) + 1)]
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.lists(TEXTS, max_size=4))
+def test_texts_do_not_disturb_each_other(texts: list[str]) -> None:
+    tokeniser = random_tokeniser()
+    assert tokeniser.split(texts) == [tokeniser.split([text])[0] for text in texts]
+
+
+def test_what_is_written_can_be_read(tmp_path: Path) -> None:
+    (sentences,) = random_tokeniser().split(["ab cab. Abba, ab!\n\nbab " * 9])
+    path = tmp_path / "t.conllu"
+    path.write_text("".join(sentence.to_text() for sentence in sentences))
+    assert list(read(path)) == sentences
+
+
+def test_blank_line_ends_a_sentence_and_a_line_end_does_not() -> None:
+    tokeniser = random_tokeniser()
+    tokeniser.network.weights["out_bias"][:] = [50, 0, 0, 50, 0]  # nothing ends anywhere
+    (found,) = tokeniser.split(["one\ntwo\n \t\nthree"])
+    assert [sentence.forms for sentence in found] == [["one", "two"], ["three"]]
+
+
+def test_token_may_hold_a_space_where_the_treebank_had_one() -> None:
+    tokeniser = random_tokeniser(spaces=True)
+    tokeniser.network.weights["out_bias"][:] = [50, 0, 0, 50, 0]
+    (found,) = tokeniser.split(["10 000\nmen"])
+    assert [sentence.forms for sentence in found] == [["10 000 men"]]
+
+
+def test_text_without_any_end_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "LONGEST_SENTENCE", 7)
+    tokeniser = random_tokeniser()
+    tokeniser.network.weights["out_bias"][:] = [50, 0, 0, 50, 0]
+    (found,) = tokeniser.split(["a " * 16])
+    assert [len(sentence) for sentence in found] == [7, 7, 2]
+
+
+def test_windows_decide_about_every_character_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "WINDOW", 5)
+    monkeypatch.setattr(module, "MARGIN", 2)
+    chunks = ["abc", "defgh", "i", "jklm"]
+    labels = np.arange(26, dtype=np.int32).reshape(13, 2)
+    windows = cut(Paragraph(chunks, labels), CHARACTERS)
+    assert [window.encoded.words for window in windows] == [7, 9, 5]
+    assert np.array_equal(np.concatenate([w.labels[w.core] for w in windows]), labels)
+    assert sum((w.labels != -1).sum() for w in windows) == labels.size  # the margins teach nothing
+
+
+def test_margin_makes_a_window_see_what_the_whole_text_sees(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = " ".join(" ".join(s.forms) for s in TREEBANK[:6])
+    whole = random_tokeniser().split([text])
+    monkeypatch.setattr(module, "WINDOW", 40)
+    monkeypatch.setattr(module, "MARGIN", len(text))
+    assert random_tokeniser().split([text]) == whole
+
+
+def test_paragraphs_of_a_treebank_and_their_labels() -> None:
+    first, second = Sentence.from_words(["I", "do", "n't", "."]), Sentence.from_words(["Go", "!"])
+    first.verbatim.append((1, "2-3\tdon't\t_\t_\t_\t_\t_\t_\t_\tSpaceAfter=No"))
+    second.rows[0][9] = "SpaceAfter=No"
+    third = second.with_comment("# newpar")
+    found = list(paragraphs([first, second, third]))
+    assert [paragraph.chunks for paragraph in found] == [["I", "don't.", "Go!"], ["Go!"]]
+    ends, several = found[0].labels.T.tolist()  # type: ignore[union-attr]
+    assert ends == [1, 0, 0, 0, 0, 1, 2, 0, 1, 2]
+    assert several == [0, -1, -1, -1, -1, 1, 0, -1, 0, 0]
+    assert raw_text([first, second, third]) == "I don't. Go!\n\nGo!\n"
+
+
+def test_model_comes_back_from_its_folder(tmp_path: Path) -> None:
+    tokeniser = random_tokeniser()
+    tokeniser.save(tmp_path / "m")
+    text = "abba cab. a bab"
+    assert Tokeniser.load(tmp_path / "m").split([text]) == tokeniser.split([text])
+    (tmp_path / "m" / "vocabulary.json").write_text("{}")
+    with pytest.raises(ModelError, match="not that of a tokeniser"):
+        Tokeniser.load(tmp_path / "m")

@@ -1,0 +1,188 @@
+"""Batches: nothing lost, nothing twice, no more work than asked for."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from biatt.encoding.batches import (
+    Batch,
+    by_length,
+    collate,
+    sentence_numbers,
+    shuffled,
+    with_dropout,
+    word_positions,
+)
+from biatt.encoding.vocabulary import Encoded
+
+lengths_lists = st.lists(st.integers(1, 60), max_size=80)
+budgets = st.integers(1, 120)
+
+
+@st.composite
+def encoded_sentences(draw: st.DrawFn) -> Encoded:
+    n = draw(st.integers(1, 6))
+    bags = [[0], *draw(st.lists(st.lists(st.integers(1, 50), max_size=4), min_size=n, max_size=n))]
+    labels = st.lists(st.integers(-1, n), min_size=n, max_size=n)
+    return Encoded(
+        rows=np.array([row for bag in bags for row in bag], np.int32),
+        offsets=np.cumsum([0] + [len(bag) for bag in bags]).astype(np.int32),
+        heads=np.array(draw(labels), np.int32),
+        relations=np.array(draw(labels), np.int32),
+    )
+
+
+def slow_collate(sentences: list[Encoded]) -> Batch:
+    rows: list[int] = []
+    offsets, words, heads, relations = [0], [], [], []
+    for sentence in sentences:
+        for position in range(sentence.words + 1):
+            rows += sentence.rows[sentence.offsets[position] : sentence.offsets[position + 1]].tolist()
+            offsets.append(len(rows))
+        words.append(sentence.words)
+        for t in range(sentence.words):
+            heads.append(sentence.heads[t])
+            relations.append(sentence.relations[t])
+    return Batch(*(np.array(part, np.int32) for part in (rows, offsets, words, heads, relations)))
+
+
+def check_batches(batches: list[list[int]], lengths: list[int], batch_words: int) -> None:
+    assert sorted(i for batch in batches for i in batch) == list(range(len(lengths)))
+    for batch in batches:
+        padded = len(batch) * max(lengths[i] for i in batch)
+        assert padded <= batch_words or len(batch) == 1
+
+
+@given(st.lists(encoded_sentences(), min_size=1, max_size=6))
+def test_collated_layout_equals_the_slow_twin(sentences: list[Encoded]) -> None:
+    for found, expected in zip(collate(sentences), slow_collate(sentences), strict=True):
+        assert found.dtype == np.int32
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_collated_layout_by_hand() -> None:
+    one = Encoded(*(np.array(part, np.int32) for part in ([0, 5, 6], [0, 1, 3], [0], [2])))
+    two = Encoded(*(np.array(part, np.int32) for part in ([0, 7], [0, 1, 1, 2], [2, 0], [-1, 1])))
+    batch = collate([one, two])
+    assert batch.rows.tolist() == [0, 5, 6, 0, 7]
+    assert batch.offsets.tolist() == [0, 1, 3, 4, 4, 5]  # the first word of the second sentence is empty
+    assert batch.words.tolist() == [1, 2]
+    assert batch.heads.tolist() == [0, 2, 0]
+    assert batch.relations.tolist() == [2, -1, 1]
+
+
+@given(lengths_lists, budgets)
+def test_every_sentence_is_in_one_batch_within_the_budget(lengths: list[int], batch_words: int) -> None:
+    batches = by_length(lengths, batch_words=batch_words)
+    check_batches(batches, lengths, batch_words)
+    order = [lengths[i] for batch in batches for i in batch]
+    assert order == sorted(lengths, reverse=True)
+
+
+@given(lengths_lists, budgets)
+def test_batches_by_length_are_full(lengths: list[int], batch_words: int) -> None:
+    batches = by_length(lengths, batch_words=batch_words)
+    for batch in batches[:-1]:
+        assert (len(batch) + 1) * lengths[batch[0]] > batch_words
+
+
+@given(lengths_lists, budgets, st.integers(0, 9), st.integers(1, 5))
+def test_shuffled_batches_hold_every_sentence_once_within_the_budget(
+    lengths: list[int], batch_words: int, seed: int, pool_batches: int
+) -> None:
+    generator = np.random.default_rng(seed)
+    batches = list(shuffled(lengths, batch_words=batch_words, generator=generator, pool_batches=pool_batches))
+    check_batches(batches, lengths, batch_words)
+
+
+@given(lengths_lists, budgets, st.integers(0, 9))
+def test_shuffling_is_repeatable_for_a_seed(lengths: list[int], batch_words: int, seed: int) -> None:
+    one, other = (
+        list(shuffled(lengths, batch_words=batch_words, generator=np.random.default_rng(seed)))
+        for _ in range(2)
+    )
+    assert one == other
+
+
+def test_epochs_differ() -> None:
+    lengths = list(np.random.default_rng(0).integers(1, 40, 500))
+    generator = np.random.default_rng(1)
+    first, second = (list(shuffled(lengths, batch_words=100, generator=generator)) for _ in range(2))
+    assert first != second
+    assert {frozenset(batch) for batch in first} != {frozenset(batch) for batch in second}
+
+
+def test_shuffled_batches_waste_little_and_are_not_in_order_of_length() -> None:
+    lengths = list(np.random.default_rng(0).integers(1, 60, 3000))
+    batches = list(shuffled(lengths, batch_words=400, generator=np.random.default_rng(2)))
+    padded = sum(len(batch) * max(lengths[i] for i in batch) for batch in batches)
+    assert padded < 1.15 * sum(lengths)
+    means = [np.mean([lengths[i] for i in batch]) for batch in batches]
+    assert abs(np.corrcoef(means, np.arange(len(means)))[0, 1]) < 0.2
+
+
+@given(st.lists(st.integers(1, 7), min_size=1, max_size=6))
+def test_word_positions_are_all_but_the_roots(lengths: list[int]) -> None:
+    expected, position = [], 0
+    for n in lengths:
+        expected += range(position + 1, position + 1 + n)
+        position += n + 1
+    assert word_positions(np.array(lengths, np.int32)).tolist() == expected
+
+
+@given(st.lists(st.integers(1, 7), min_size=1, max_size=6))
+def test_sentence_numbers_count_a_sentence_for_each_root_and_word(lengths: list[int]) -> None:
+    expected = [i for i, n in enumerate(lengths) for _ in range(n + 1)]
+    assert sentence_numbers(np.array(lengths, np.int32)).tolist() == expected
+
+
+# Symbols left out
+
+
+def slow_dropout(
+    batch: Batch, becomes: list[int], shares: list[float], draws: list[float]
+) -> list[list[int]]:
+    """The rows of every position that are left, one draw for each row."""
+    left, bags = iter(draws), []
+    for position in range(len(batch.offsets) - 1):
+        bag = []
+        for row in batch.rows[batch.offsets[position] : batch.offsets[position + 1]].tolist():
+            if next(left) >= shares[row]:
+                bag.append(row)
+            elif becomes[row] >= 0:
+                bag.append(becomes[row])
+        bags.append(bag)
+    return bags
+
+
+@given(
+    st.lists(encoded_sentences(), min_size=1, max_size=4),
+    st.lists(st.integers(-1, 50), min_size=51, max_size=51),
+    st.lists(st.sampled_from([0.0, 0.25, 0.5, 0.875]), min_size=51, max_size=51),
+    st.integers(0, 99),
+)
+def test_dropout_of_symbols_equals_the_slow_twin(
+    treebank: list[Encoded], becomes: list[int], shares: list[float], seed: int
+) -> None:
+    batch = collate(treebank)
+    before = [part.copy() for part in batch]
+    generator, same = (np.random.default_rng(seed) for _ in range(2))
+    found = with_dropout(batch, np.array(becomes, np.int32), np.array(shares, np.float32), generator)
+    expected = slow_dropout(batch, becomes, shares, same.random(len(batch.rows), np.float32).tolist())
+    assert (found.rows.dtype, found.offsets.dtype) == (np.int32, np.int32)
+    assert found.rows.tolist() == [row for bag in expected for row in bag]
+    assert found.offsets.tolist() == np.cumsum([0] + [len(bag) for bag in expected]).tolist()
+    assert all(one is other for one, other in zip(found[2:], batch[2:], strict=True))
+    assert all(np.array_equal(part, old) for part, old in zip(batch, before, strict=True))
+
+
+def test_dropout_of_symbols_leaves_out_their_share() -> None:
+    rows = np.repeat(np.arange(3, dtype=np.int32), 10_000)
+    offsets = np.array([0, len(rows)], np.int32)
+    batch = Batch(rows, offsets, *(np.zeros(0, np.int32) for _ in range(3)))
+    becomes, shares = np.array([0, -1, 0], np.int32), np.array([0.9, 0.2, 0.0], np.float32)
+    found = np.bincount(with_dropout(batch, becomes, shares, np.random.default_rng(1)).rows)
+    assert (found[0], found[2]) == (10_000, 10_000)
+    assert abs(found[1] - 8_000) < 200  # five standard deviations

@@ -1,0 +1,379 @@
+"""Word vectors: every format in the wild, the place of every fault, and training our own."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import os
+import random
+import struct
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from biatt import Sentence, write
+from biatt.encoding.word_vectors import WordVectors, read_vectors, train_vectors
+from biatt.errors import BiattError, ConfigError, FormatError
+
+SOURCE = Path(__file__).parents[2] / "src"
+
+Table = dict[str, list[float]]
+
+ANIMALS: Table = {"cat": [1.0, -0.5], "Dog": [0.1, 2e-3], "日本": [-3.25, 0.0]}
+
+
+def glove(table: Table) -> bytes:
+    return "".join(f"{word} {' '.join(map(repr, row))}\n" for word, row in table.items()).encode()
+
+
+def header(table: Table) -> bytes:
+    return f"{len(table)} {len(next(iter(table.values())))}\n".encode()
+
+
+def word2vec_text(table: Table) -> bytes:
+    return header(table) + glove(table)
+
+
+def fasttext(table: Table) -> bytes:
+    return header(table) + glove(table).replace(b"\n", b" \n")  # it leaves a space at the end of each line
+
+
+def word2vec_binary(table: Table) -> bytes:
+    rows = [f"{word} ".encode() + struct.pack(f"<{len(row)}f", *row) + b"\n" for word, row in table.items()]
+    return header(table) + b"".join(rows)
+
+
+def gensim_binary(table: Table) -> bytes:
+    rows = [f"{word} ".encode() + struct.pack(f"<{len(row)}f", *row) for word, row in table.items()]
+    return header(table) + b"".join(rows)  # no line end after a vector
+
+
+FORMATS: dict[str, Callable[[Table], bytes]] = {
+    "glove": glove,
+    "word2vec text": word2vec_text,
+    "fasttext": fasttext,
+    "word2vec binary": word2vec_binary,
+    "gensim binary": gensim_binary,
+}
+formats = pytest.mark.parametrize("written", FORMATS.values(), ids=FORMATS.keys())
+
+
+def loaded(path: Path, data: bytes) -> WordVectors:
+    path.write_bytes(data)
+    return read_vectors(path)
+
+
+def check(vectors: WordVectors, table: Table) -> None:
+    assert vectors.vectors.dtype == np.float32
+    for word, row in table.items():
+        found = vectors.get(word)
+        assert found is not None
+        np.testing.assert_array_equal(found, np.array(row, np.float32))
+
+
+@formats
+@pytest.mark.parametrize("compress", [bytes, gzip.compress, bz2.compress, lzma.compress])
+def test_every_format_is_read_compressed_or_not(
+    tmp_path: Path, written: Callable[[Table], bytes], compress: Callable[[bytes], bytes]
+) -> None:
+    vectors = loaded(tmp_path / "vectors", compress(written(ANIMALS)))
+    check(vectors, ANIMALS)
+    assert vectors.vectors.shape == (3, 2)
+
+
+@formats
+def test_files_larger_than_any_buffer_are_read(tmp_path: Path, written: Callable[[Table], bytes]) -> None:
+    values = np.random.default_rng(0).normal(size=(4000, 100)).astype(np.float32)
+    table = {f"word{i}": row.tolist() for i, row in enumerate(values)}
+    vectors = loaded(tmp_path / "vectors", written(table))
+    np.testing.assert_array_equal(vectors.vectors, values)
+    check(vectors, {"word3999": table["word3999"]})
+
+
+@given(
+    data=st.integers(2, 5).flatmap(
+        lambda width: st.dictionaries(
+            st.text(st.characters(blacklist_categories=("C", "Z")), min_size=1, max_size=12),
+            st.lists(st.floats(-1e6, 1e6, width=32), min_size=width, max_size=width),
+            min_size=1,
+            max_size=5,
+        )
+    ),
+    name=st.sampled_from(sorted(FORMATS)),
+)
+def test_what_is_written_comes_back(tmp_path_factory: pytest.TempPathFactory, data: Table, name: str) -> None:
+    check(loaded(tmp_path_factory.getbasetemp() / "property", FORMATS[name](data)), data)
+
+
+@pytest.mark.parametrize("written", [word2vec_text, fasttext])
+def test_words_may_hold_spaces(tmp_path: Path, written: Callable[[Table], bytes]) -> None:
+    table = {"cat": [1.0, 2.0], "New York": [3.0, 4.0], ". . .": [5.0, 6.0]}
+    check(loaded(tmp_path / "vectors", written(table)), table)
+
+
+def test_words_may_hold_spaces_after_the_first_line_of_a_glove_file(tmp_path: Path) -> None:
+    table = {"cat": [1.0, 2.0], "at name@domain": [3.0, 4.0]}
+    check(loaded(tmp_path / "vectors", glove(table)), table)
+
+
+def test_no_break_space_and_other_line_ends_of_unicode_stay_in_the_word(tmp_path: Path) -> None:
+    table = {"a\u00a0b": [1.0, 2.0], "c\u2028d": [3.0, 4.0], "e\u0085f": [5.0, 6.0]}
+    check(loaded(tmp_path / "vectors", word2vec_text(table)), table)
+
+
+def test_last_line_needs_no_line_end_and_lines_may_end_in_cr_lf(tmp_path: Path) -> None:
+    check(loaded(tmp_path / "a", word2vec_text(ANIMALS).removesuffix(b"\n")), ANIMALS)
+    check(loaded(tmp_path / "b", word2vec_text(ANIMALS).replace(b"\n", b"\r\n")), ANIMALS)
+
+
+def test_form_that_is_missing_is_looked_up_in_lower_case(tmp_path: Path) -> None:
+    vectors = loaded(tmp_path / "vectors", glove(ANIMALS))
+    assert vectors.get("CAT") is not None
+    np.testing.assert_array_equal(vectors.get("CAT"), vectors.get("cat"))  # type: ignore[arg-type]
+    assert vectors.get("Dog") is not None
+    assert vectors.get("dog") is None  # upper case is not tried
+    assert vectors.get("cow") is None
+
+
+def test_exact_form_goes_before_lower_case(tmp_path: Path) -> None:
+    table = {"us": [1.0, 2.0], "US": [3.0, 4.0]}
+    check(loaded(tmp_path / "vectors", glove(table)), table)
+
+
+def test_first_of_duplicate_words_counts(tmp_path: Path) -> None:
+    vectors = loaded(tmp_path / "vectors", b"cat 1 2\ncat 3 4\ndog 5 6\n")
+    check(vectors, {"cat": [1.0, 2.0], "dog": [5.0, 6.0]})
+
+
+def test_word_of_a_binary_file_that_is_not_utf8_is_kept_apart(tmp_path: Path) -> None:
+    data = b"2 2\n" + b"caf\xe9 " + struct.pack("<2f", 1, 2) + b"cat " + struct.pack("<2f", 3, 4)
+    check(loaded(tmp_path / "vectors", data), {"caf\ufffd": [1.0, 2.0], "cat": [3.0, 4.0]})
+
+
+@pytest.mark.parametrize(
+    ("data", "line", "message"),
+    [
+        (b"cat 1 2\ndog 3\n", 2, "expected a word and 2 numbers, found 2 fields"),
+        (b"cat 1 2\ndog 3 x\n", 2, "expected a word in UTF-8 and 2 numbers"),
+        (b"cat 1 2\n\ndog 3 4\n", 2, "expected a word and 2 numbers, found 1 fields"),
+        (b"cat 1 2\ncaf\xe9 3 4\n", 2, "expected a word in UTF-8 and 2 numbers"),
+        (b"cat\n", 1, "expected a word and 1 numbers, found 1 fields"),
+        (b"2 2\ncat 1 x\ndog 3 4\n", 2, "expected a word in UTF-8 and 2 numbers"),
+        (b"2 2\ncat 1\ndog 3 4\n", 2, "expected a word and 2 numbers, found 2 fields"),
+        (b"2 2\ncat 1 2\ndog 3\n", 3, "expected a word and 2 numbers, found 2 fields"),
+        (b"2 2\ncaf\xe9 1 2\ndog 3 4\n", 2, "expected a word in UTF-8 and 2 numbers"),
+        (b"3 2\ncat 1 2\ndog 3 4\n", 3, "the file ends after 2 of 3 words"),
+        (b"3 2\n", 1, "the file ends after 0 of 3 words"),
+        (b"1 0\ncat\n", 2, "expected a word and 0 numbers"),
+        (b"cat 1 2\ndog 3 nan\n", 2, "a number of 'dog' is not finite"),
+        (b"cat 1 1e60\n", 1, "a number of 'cat' is not finite"),
+        (f"{10**15} 300\n".encode() + b"cat \x00\x01\n", 1, "do not fit into memory"),
+        (f"{10**30} 300\n".encode() + b"cat \x00\x01\n", 1, "do not fit into memory"),
+        (b"", None, "the file holds no vectors"),
+        (b"0 2\n", None, "the file holds no vectors"),
+        (word2vec_binary(ANIMALS)[:-6], None, "the binary vectors end after 2 of 3 words"),
+        (word2vec_binary(ANIMALS)[:-12], None, "the binary vectors end after 2 of 3 words"),
+        (word2vec_binary({"cat": [1.0, float("inf")]}), None, "a number of 'cat' is not finite"),
+    ],
+)
+def test_faulty_files_are_refused_with_their_place(
+    tmp_path: Path, data: bytes, line: int | None, message: str
+) -> None:
+    path = tmp_path / "vectors.vec"
+    with pytest.raises(FormatError, match=message) as caught:
+        loaded(path, data)
+    assert (caught.value.source, caught.value.line) == (str(path), line)
+    assert str(caught.value).endswith(".")
+
+
+def test_damaged_archive_is_a_format_error(tmp_path: Path) -> None:
+    data = gzip.compress(glove({f"word{i}": [float(i), 1.0] for i in range(1000)}))
+    with pytest.raises(FormatError, match="damaged or cut short"):
+        loaded(tmp_path / "vectors.gz", data[:-20])
+
+
+def test_missing_file_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(BiattError, match="cannot be read"):
+        read_vectors(tmp_path / "nothing")
+
+
+def test_standard_input_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(gzip.compress(word2vec_binary(ANIMALS)))))
+    check(read_vectors("-"), ANIMALS)
+
+
+# ---- Training
+
+
+def topics(sentences: int = 400) -> list[str]:
+    """Words of two topics that never meet: those of one have the same neighbours."""
+    chance = random.Random(1)
+    words = [["owl", "hawk", "crow", "dove"], ["sofa", "lamp", "desk", "shelf"]]
+    return [" ".join(chance.choices(words[i % 2], k=6)) for i in range(sentences)]
+
+
+@pytest.fixture
+def text(tmp_path: Path) -> Path:
+    path = tmp_path / "text.txt"
+    path.write_text("\n".join(topics()) + "\n")
+    return path
+
+
+def numbers(vectors: WordVectors, word: str) -> NDArray[np.float32]:
+    found = vectors.get(word)
+    assert found is not None
+    return found / np.linalg.norm(found)
+
+
+def test_words_with_the_same_neighbours_get_like_vectors(text: Path, tmp_path: Path) -> None:
+    done = train_vectors([text], tmp_path / "v", size=10, epochs=20)
+    assert done == (400, 2400, 8)
+    vectors = read_vectors(tmp_path / "v")
+    assert vectors.vectors.shape == (8, 10)
+    owl, hawk, sofa, lamp = (numbers(vectors, word) for word in ("owl", "hawk", "sofa", "lamp"))
+    assert min(owl @ hawk, sofa @ lamp) > max(owl @ sofa, owl @ lamp, hawk @ sofa, hawk @ lamp)
+
+
+def test_every_digit_comes_back(text: Path, tmp_path: Path) -> None:
+    train_vectors([text], tmp_path / "v", size=10)
+    vectors = read_vectors(tmp_path / "v").vectors
+    header, *lines = (tmp_path / "v").read_text().splitlines()
+    assert header == "8 10"
+    assert [[str(number) for number in row] for row in vectors] == [line.split()[1:] for line in lines]
+
+
+def test_same_seed_gives_the_same_file_whatever_strings_hash_to(text: Path, tmp_path: Path) -> None:
+    code = (
+        "import sys; from biatt.encoding import word_vectors; "
+        "word_vectors.train_vectors([sys.argv[1]], sys.argv[2], seed=3)"
+    )
+    for name in ("1", "2"):
+        environment = {**os.environ, "PYTHONPATH": str(SOURCE), "PYTHONHASHSEED": name}
+        subprocess.run([sys.executable, "-c", code, text, tmp_path / name], env=environment, check=True)
+    assert (tmp_path / "1").read_bytes() == (tmp_path / "2").read_bytes()
+    train_vectors([text], tmp_path / "3", seed=4)
+    assert (tmp_path / "3").read_bytes() != (tmp_path / "1").read_bytes()
+
+
+def test_every_input_gives_its_words(tmp_path: Path) -> None:
+    """The same sentences as text, tokens and CoNLL, told by content where that is enough."""
+    raw = "(Owls hunt at 3.5 m/s, it's said...) Owls!\n" * 2
+    tokens = "( Owls hunt at 3.5 m/s , it's said ... ) Owls !\n" * 2
+    conll = "# a comment\n" + "".join(
+        f"{i}\t{form}\t_\t_\t_\t_\t_\t_\t_\t_\n" for i, form in enumerate(tokens.split("\n")[0].split(), 1)
+    )
+    written = []
+    for name, content, input in (
+        ("raw", raw, None),
+        ("raw", raw, "text"),
+        ("tokens", tokens, "tokens"),
+        ("conll", f"{conll}\n{conll}\n", None),
+        ("conll", f"{conll}\n{conll}\n", "conllu"),
+        ("conll.xz", f"{conll}\n{conll}\n", None),
+        ("bom", "\ufeff" + raw, None),
+    ):
+        data = content.encode()
+        (tmp_path / name).write_bytes(lzma.compress(data) if name.endswith(".xz") else data)
+        done = train_vectors([tmp_path / name], tmp_path / "v", size=3, input=input)  # type: ignore[arg-type]
+        assert done == (2, 26, 12)
+        written.append((tmp_path / "v").read_bytes())
+    assert len(set(written)) == 1
+    assert train_vectors([tmp_path / "raw"], tmp_path / "v", input="tokens").vocabulary == 8
+    assert read_vectors(tmp_path / "v").get("(Owls") is not None
+
+
+def test_several_files_are_one_text(text: Path, tmp_path: Path) -> None:
+    lines = text.read_text().splitlines(keepends=True)
+    (tmp_path / "1").write_text("".join(lines[:150]))
+    (tmp_path / "2").write_bytes(gzip.compress("".join(lines[150:]).encode()))
+    train_vectors([text], tmp_path / "whole", size=5)
+    train_vectors([tmp_path / "1", tmp_path / "2"], tmp_path / "parts", size=5)
+    assert (tmp_path / "whole").read_bytes() == (tmp_path / "parts").read_bytes()
+
+
+def test_a_form_of_a_treebank_may_hold_a_space(tmp_path: Path) -> None:
+    write([Sentence.from_words(["10 000", "owls"])] * 3, tmp_path / "in.conllu")
+    train_vectors([tmp_path / "in.conllu"], tmp_path / "v", size=3)
+    assert read_vectors(tmp_path / "v").get("10 000") is not None
+
+
+def test_a_text_without_line_ends_is_used_to_its_end(tmp_path: Path) -> None:
+    """gensim alone leaves out what comes after 10,000 words of a sentence."""
+    words = [f"w{i % 2000}" for i in range(20_000)]
+    (tmp_path / "long").write_text(" ".join(words))
+    (tmp_path / "cut").write_text(" ".join(words[:10_000]) + "\n" + " ".join(words[10_000:]))
+    told = Told()
+    done = train_vectors([tmp_path / "long"], tmp_path / "v", size=4, epochs=2, listener=told)
+    assert done == (1, 20_000, 2000)
+    assert told.words == 40_000
+    train_vectors([tmp_path / "cut"], tmp_path / "w", size=4, epochs=2)
+    assert (tmp_path / "v").read_bytes() == (tmp_path / "w").read_bytes()
+
+
+class Told:
+    def __init__(self) -> None:
+        self.titles: list[str] = []
+        self.lines: list[str] = []
+        self.words = 0
+
+    def message(self, text: str) -> None:
+        self.lines.append(text)
+
+    def start(self, title: str, words: int) -> None:
+        self.titles.append(title)
+
+    def advance(self, words: int) -> None:
+        self.words += words
+
+
+def test_listener_hears_of_every_epoch(text: Path, tmp_path: Path) -> None:
+    told = Told()
+    train_vectors([text], tmp_path / "v", size=4, epochs=3, listener=told)
+    assert told.titles == ["epoch 1 of 3", "epoch 2 of 3", "epoch 3 of 3"]
+    assert [line[:8] for line in told.lines] == ["epoch  1", "epoch  2", "epoch  3"]
+
+
+def test_rare_words_get_no_vector(tmp_path: Path) -> None:
+    (tmp_path / "in").write_text("owl owl owl hawk hawk crow\n")
+    assert train_vectors([tmp_path / "in"], tmp_path / "v", size=2, min_count=3).vocabulary == 1
+    assert train_vectors([tmp_path / "in"], tmp_path / "v", size=2, min_count=1).vocabulary == 3
+
+
+@pytest.mark.parametrize(
+    ("content", "kind", "message"),
+    [
+        (b"", BiattError, "in: there are no words to train vectors on"),
+        (b" \n\n", BiattError, "in: there are no words to train vectors on"),
+        (b"owl hawk\n", ConfigError, "No word occurs 2 times: take a lower --min-count, or more text"),
+        (b"fine\n\xff\n", FormatError, "in, line 2: bad UTF-8"),
+        (b"1\towl\t_\n", FormatError, "in, line 1: the line has 3 columns separated by tabs, not 10"),
+    ],
+)
+def test_faults_leave_the_old_file(
+    tmp_path: Path, content: bytes, kind: type[BiattError], message: str
+) -> None:
+    (tmp_path / "in").write_bytes(content)
+    (tmp_path / "v").write_text("old")
+    with pytest.raises(kind, match=message):
+        train_vectors([tmp_path / "in"], tmp_path / "v")
+    assert (tmp_path / "v").read_text() == "old"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in", "v"]
+
+
+def test_without_gensim_the_error_says_what_to_install(
+    text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [name for name in sys.modules if name.split(".")[0] == "gensim"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "gensim", None)
+    with pytest.raises(ConfigError, match=r"needs gensim: pip install 'biatt\[vectors\]'\."):
+        train_vectors([text], tmp_path / "v")

@@ -1,0 +1,156 @@
+"""The network without torch against the one with it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from test_model import (
+    RELATIONS,
+    ROWS,
+    VARIANTS,
+    _one_thread,  # noqa: F401 (for all tests here too)
+    every_ablation,
+    every_variant,
+    network,
+    parts,
+    random_sentences,
+    slow_forward,
+)
+
+from biatt.config import ModelConfig
+from biatt.data.scores import Scores
+from biatt.encoding.batches import collate
+from biatt.errors import ModelError
+from biatt.kernels.forward import FusedNetwork
+from biatt.network.model import BiAtt, scores
+
+
+def weights_of(model: BiAtt) -> dict[str, NDArray[Any]]:
+    return {name: value.numpy() for name, value in model.state_dict().items()}
+
+
+def without_torch(model: BiAtt) -> FusedNetwork:
+    return FusedNetwork(model.config, weights_of(model), rows=ROWS, relations=RELATIONS)
+
+
+def small(variant: dict[str, Any], **options: Any) -> BiAtt:
+    """A network whose states stay small, so that float32 has digits to compare."""
+    result = network(variant, **options)
+    with torch.no_grad():
+        for parameter in result.parameters():
+            parameter.mul_(0.5)
+    return result
+
+
+def assert_same(found: list[Scores], expected: list[Scores]) -> None:
+    for one, other in zip(found, expected, strict=True):
+        for part, wanted in zip(parts(one), parts(other), strict=True):
+            assert part.dtype == np.float32
+            np.testing.assert_allclose(part, wanted, rtol=1e-5, atol=1e-5)
+
+
+@every_variant
+@pytest.mark.parametrize("lengths", [[1], [4, 1, 12, 4, 7]], ids=str)
+def test_scores_equal_those_of_the_torch_network(variant: dict[str, Any], lengths: list[int]) -> None:
+    model, batch = small(variant, hidden=6, embedding=5), collate(random_sentences(lengths))
+    assert_same(without_torch(model).scores(batch), scores(model(batch), batch))
+
+
+@every_variant
+def test_scores_equal_the_equations_step_by_step(variant: dict[str, Any]) -> None:
+    model, treebank = small(variant, hidden=5, seed=2), random_sentences([5, 2], seed=2)
+    for found, sentence in zip(without_torch(model).scores(collate(treebank)), treebank, strict=True):
+        log_a, log_y = slow_forward(model, sentence)
+        np.testing.assert_allclose(found.left, log_a[0], rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(found.right, log_a[-1], rtol=1e-5, atol=1e-5)
+        for head in range(sentence.words + 1):
+            relations = found.relations([head] * sentence.words)
+            np.testing.assert_allclose(relations, log_y[:, head], rtol=1e-5, atol=1e-5)
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    st.sampled_from(VARIANTS),
+    st.integers(1, 13),
+    st.integers(0, 9),
+    st.lists(st.integers(1, 9), min_size=1, max_size=9),
+    st.integers(0, 999),
+)
+def test_scores_equal_those_of_the_torch_network_for_any_shape(
+    variant: dict[str, Any], hidden: int, embedding: int, lengths: list[int], seed: int
+) -> None:
+    model = small(variant, hidden=hidden, embedding=embedding, seed=seed)
+    batch = collate(random_sentences(lengths, seed=seed))
+    assert_same(without_torch(model).scores(batch), scores(model(batch), batch))
+
+
+@every_ablation
+def test_batch_gives_what_each_of_its_sentences_gives_alone(variant: dict[str, Any]) -> None:
+    fused = without_torch(small(variant, hidden=7))
+    treebank = random_sentences([5, 1, 9, 2, 2, 13, 6])
+    alone = [fused.scores(collate([sentence]))[0] for sentence in treebank]
+    assert_same(fused.scores(collate(treebank)), alone)
+
+
+@every_ablation
+def test_scoring_changes_neither_the_weights_nor_the_next_result(variant: dict[str, Any]) -> None:
+    model, batch = small(variant), collate(random_sentences([3, 5]))
+    fused = without_torch(model)
+    before = {name: value.copy() for name, value in fused.weights.items()}
+    first, second = fused.scores(batch), fused.scores(batch)
+    assert all(np.array_equal(value, before[name]) for name, value in fused.weights.items())
+    for one, other in zip(first, second, strict=True):
+        assert all(np.array_equal(part, same) for part, same in zip(parts(one), parts(other), strict=True))
+
+
+@every_ablation
+def test_scores_stay_finite_for_weights_a_hundred_times_too_large(variant: dict[str, Any]) -> None:
+    config = ModelConfig(hidden=30, **variant)
+    draw = np.random.default_rng(0)
+    weights = {
+        name: draw.normal(0, 10, shape)
+        for name, shape in config.shapes(rows=ROWS, relations=RELATIONS).items()
+    }
+    fused = FusedNetwork(config, weights, rows=ROWS, relations=RELATIONS)
+    for found in fused.scores(collate(random_sentences([60, 1, 41]))):
+        assert all(np.isfinite(part).all() for part in parts(found))
+
+
+def missing(weights: dict[str, NDArray[Any]]) -> None:
+    del weights["D"]
+
+
+def unknown(weights: dict[str, NDArray[Any]]) -> None:
+    weights["D2"] = weights["v"]
+
+
+def transposed(weights: dict[str, NDArray[Any]]) -> None:
+    weights["P"] = weights["P"].T
+
+
+def another_size(weights: dict[str, NDArray[Any]]) -> None:
+    weights["E.weight"] = weights["E.weight"][:-1]
+
+
+@pytest.mark.parametrize(
+    ("damage", "name"), [(missing, "D"), (unknown, "D2"), (transposed, "P"), (another_size, "E.weight")]
+)
+def test_weights_that_do_not_fit_are_named(damage: Any, name: str) -> None:
+    model = network({})
+    weights = weights_of(model)
+    damage(weights)
+    with pytest.raises(ModelError, match=rf"do not fit .*\({name}\)"):
+        FusedNetwork(model.config, weights, rows=ROWS, relations=RELATIONS)
+
+
+@pytest.mark.parametrize("size", [{"rows": ROWS + 1, "relations": RELATIONS}, {"rows": ROWS, "relations": 1}])
+def test_weights_of_another_vocabulary_are_refused(size: dict[str, int]) -> None:
+    model = network({})
+    with pytest.raises(ModelError, match="vocabulary"):
+        FusedNetwork(model.config, weights_of(model), **size)

@@ -1,0 +1,329 @@
+"""The compiled kernels against plain numpy, and how they come to be compiled."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from biatt import compiled
+from biatt.kernels import gru_attention as kernels
+from biatt.kernels import recurrences
+from biatt.kernels.gru_attention import Floats
+from biatt.kernels.products import PANEL, multiply, pack, padded
+
+SIZES = [1, 2, 3, 4, 5, 7, 8, 9, 13, 17]  # whole blocks of four and eight, and what is left over
+
+
+def random(*shape: int, seed: int = 0) -> Floats:
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+def exponentials(x: Floats) -> Floats:
+    return np.array([kernels.exp(value) for value in x], np.float32)
+
+
+# Elements
+
+
+def test_exp_is_right_to_the_last_digits_over_the_whole_range() -> None:
+    x = np.concatenate([np.linspace(-87, 88, 20_001), np.linspace(-1e-3, 1e-3, 1001)]).astype(np.float32)
+    expected = np.exp(x.astype(np.float64))
+    assert (np.abs(exponentials(x) - expected) / expected).max() <= 1e-7
+
+
+def test_exp_of_zero_is_one() -> None:
+    assert kernels.exp(np.float32(0)) == 1
+
+
+def test_exp_is_clamped_at_both_ends() -> None:
+    low, high = exponentials(np.array([-87, 88], np.float32))
+    assert 0 < low < high < np.inf
+    assert exponentials(np.array([-87.5, -1e30, -np.inf], np.float32)).tolist() == [low] * 3
+    assert exponentials(np.array([88.5, 1e30, np.inf], np.float32)).tolist() == [high] * 3
+
+
+def test_exp_doubled_is_clamped_and_stays_finite() -> None:
+    x = np.array([[-np.inf, -1e9, -1.5], [0, 2.25, 1e9]], np.float32)
+    found = np.empty_like(x)
+    kernels.exp_doubled(x, found)
+    limit = float(kernels.EXPONENT_LIMIT)
+    expected = np.exp(np.clip(2 * x.astype(np.float64), -limit, limit))
+    np.testing.assert_allclose(found, expected, rtol=3e-7)
+    assert np.isfinite(found).all()
+    assert ((found > kernels.CLAMPED) | (found < 1 / kernels.CLAMPED)).tolist() == (np.abs(x) > 1e8).tolist()
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_leaky_adds_the_bias_and_scales_what_is_negative(size: int) -> None:
+    x, bias = random(3, size), random(size, seed=1)
+    total = x + bias
+    kernels.leaky(x, bias)
+    np.testing.assert_allclose(x, np.where(total > 0, total, np.float32(0.1) * total), rtol=1e-6)
+
+
+# Sums and products
+
+
+def test_embedding_sums_the_rows_of_each_token_and_no_rows_give_zero() -> None:
+    table, bags = random(6, 5), [[0], [], [3, 3, 1], [5, 4, 2, 1, 0], []]
+    rows = np.array([row for bag in bags for row in bag], np.int32)
+    offsets = np.cumsum([0, *map(len, bags)]).astype(np.int32)
+    found = np.full((len(bags), 5), np.nan, np.float32)
+    kernels.embed(table, rows, offsets, found)
+    np.testing.assert_allclose(found, [table[bag].sum(0) for bag in bags], rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("rows", range(10))
+@pytest.mark.parametrize("inputs", SIZES)
+def test_product_is_added_for_any_number_of_rows_and_inputs(rows: int, inputs: int) -> None:
+    for outputs in (1, 7, PANEL - 1, PANEL, PANEL + 1, 3 * PANEL):
+        a, w = random(rows + 2, inputs), random(inputs, outputs, seed=1)
+        c = random(rows + 2, padded(outputs), seed=2)
+        for fresh in (False, True):
+            expected, found = c.astype(np.float64), c.copy()
+            expected[:rows, :outputs] = a[:rows].astype(np.float64) @ w + (0 if fresh else c[:rows, :outputs])
+            expected[:rows, outputs:] = 0 if fresh else c[:rows, outputs:]
+            multiply(a, pack(w), found, rows, fresh)
+            np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("rows", [1, 4, 6])
+def test_product_leaves_inputs_past_the_size_of_w_alone(rows: int) -> None:
+    a, w, found = random(rows, 9), random(6, 5, seed=1), random(rows, padded(5), seed=2)
+    multiply(a, pack(w), found, rows, True)
+    np.testing.assert_allclose(found[:, :5], a[:, :6] @ w, rtol=1e-5, atol=1e-5)
+
+
+def test_product_of_a_row_is_the_same_whatever_rows_are_beside_it() -> None:
+    a, w = random(19, 33), pack(random(33, 70, seed=1))
+    together, alone = random(19, padded(70)), random(19, padded(70))
+    multiply(a, w, together, 19, True)
+    for i in range(19):
+        multiply(a[i : i + 1], w, alone[i : i + 1], 1, True)
+    assert np.array_equal(together, alone)
+
+
+@given(st.integers(1, 9), st.integers(1, 3 * PANEL), st.booleans())
+def test_packing_keeps_every_number_and_adds_zeros(inputs: int, outputs: int, transposed: bool) -> None:
+    w = random(outputs, inputs).T if transposed else random(inputs, outputs)
+    panels = pack(w)
+    assert panels.ctypes.data % 64 == 0
+    columns = panels.transpose(1, 0, 2).reshape(inputs, -1)
+    assert np.array_equal(columns[:, :outputs], w)
+    assert not columns[:, outputs:].any()
+
+
+@settings(deadline=None)
+@given(st.integers(0, 20), st.integers(0, 4), st.integers(1, 20), st.integers(0, 99))
+def test_weighted_rows_are_added(count: int, start: int, width: int, seed: int) -> None:
+    weights, rows = random(count, seed=seed), random(count + start + 3, width, seed=seed + 1)
+    total = random(width, seed=seed + 2)
+    expected = total + weights.astype(np.float64) @ rows[start : start + count]
+    kernels.add_weighted_rows(weights, rows, start, total)
+    np.testing.assert_allclose(total, expected, rtol=1e-5, atol=1e-5)
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(1, 11), min_size=1, max_size=5), st.integers(1, 13), st.integers(0, 99))
+def test_gradient_of_values_collects_from_all_words_of_the_sentence(
+    lengths: list[int], width: int, seed: int
+) -> None:
+    words = np.array(lengths, np.int32)
+    log_a, d_soft = -np.abs(random(sum(lengths), max(lengths) + 1, seed=seed)), random(sum(lengths), width)
+    found = np.full((sum(lengths) + len(lengths), width), np.nan, np.float32)
+    (share,) = recurrences.shares(words, 1)
+    kernels.values_backward(log_a, d_soft, *share, found)
+    start = position = 0
+    for n in lengths:
+        a = np.exp(log_a[start : start + n, : n + 1])
+        expected = a.T @ d_soft[start : start + n]
+        np.testing.assert_allclose(found[position : position + n + 1], expected, rtol=1e-5, atol=1e-5)
+        start, position = start + n, position + n + 1
+
+
+# Attention
+
+
+@pytest.mark.parametrize("scale", [0.1, 1, 30])
+@pytest.mark.parametrize("h", [1, 4, 9])
+def test_attention_is_a_softmax_over_tanh_scores(h: int, scale: float) -> None:
+    """Scale 30 has sums near 0 of numbers near ±40, of which exp(2x) must not be cut off."""
+    x, v = np.clip(scale * random(7, h), -40, 40), random(h, seed=2)
+    y = -x[3] + random(h, seed=1)
+    memory, f = np.empty_like(x), np.empty_like(y)
+    kernels.exp_doubled(x, memory)
+    kernels.exp_doubled(y, f)
+    log_a, a = np.empty(5, np.float32), np.empty(5, np.float32)
+    kernels.attend(memory, 2, f, v, log_a, a)
+    s = np.tanh(x[2:].astype(np.float64) + y) @ v
+    expected = s - np.log(np.exp(s).sum())
+    np.testing.assert_allclose(log_a, expected, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(a, np.exp(expected), rtol=1e-5, atol=1e-5)
+
+
+def attention_gradients(x: Floats, y: Floats, v: Floats, d_log_a: Floats) -> tuple[Floats, Floats, Floats]:
+    """Of y, of x and of v, where the soft sum is not used."""
+    memory, f = np.empty_like(x), np.empty_like(y)
+    kernels.exp_doubled(x, memory)
+    kernels.exp_doubled(y, f)
+    n = len(x)
+    log_a, a = np.empty(n, np.float32), np.empty(n, np.float32)
+    kernels.attend(memory, 0, f, v, log_a, a)
+    d_memory, d_v, d_y, ds = np.zeros_like(x), np.zeros_like(v), np.empty_like(y), np.empty_like(a)
+    values, d_soft = np.zeros((n, 1), np.float32), np.zeros(1, np.float32)
+    kernels.attend_backward(memory, 0, f, v, log_a, d_log_a, values, d_soft, ds, d_memory, d_v, d_y)
+    return d_y, d_memory * 4 * v, d_v
+
+
+@settings(deadline=None)
+@given(st.integers(1, 9), st.integers(2, 9), st.floats(0.01, 3), st.integers(0, 99))
+def test_attention_gradient_equals_the_chain_rule(h: int, n: int, scale: float, seed: int) -> None:
+    x, y = scale * random(n, h, seed=seed), scale * random(h, seed=seed + 1)
+    x, y, v = x.astype(np.float32), y.astype(np.float32), random(h, seed=seed + 2)
+    d_log_a = random(n, seed=seed + 3)
+    tanh = np.tanh(x.astype(np.float64) + y)
+    a = np.exp(tanh @ v) / np.exp(tanh @ v).sum()
+    ds = d_log_a - a * d_log_a.sum()
+    d_x = ds[:, None] * (1 - tanh**2) * v
+    for found, expected in zip(
+        attention_gradients(x, y, v, d_log_a), (d_x.sum(0), d_x, ds @ tanh), strict=True
+    ):
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5 * np.abs(d_log_a).sum())
+
+
+def test_no_gradient_passes_where_tanh_is_flat_or_its_argument_was_clamped() -> None:
+    """Else what rounding leaves is multiplied at every step of a long sentence."""
+    x = np.array([[30, 1e4, 60], [25, 2e4, 50], [35, 1e5, 70]], np.float32)
+    y, d_log_a = np.array([9, 3e3, -60], np.float32), np.array([0.3, -7.1, 1e3], np.float32)
+    d_y, d_x, _ = attention_gradients(x, y, np.ones(3, np.float32), d_log_a)
+    assert np.abs(d_y).max() < 1e-20
+    assert np.abs(d_x[:, :2]).max() < 1e-20
+
+
+# Shares of a batch
+
+
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=9), st.integers(1, 4))
+def test_every_sentence_is_in_one_share_longest_first(lengths: list[int], count: int) -> None:
+    parts = recurrences.shares(np.array(lengths, np.int32), count)
+    assert len(parts) == min(count, len(lengths))
+    found = {}
+    for part in parts:
+        assert part.lengths.tolist() == sorted(part.lengths.tolist(), reverse=True)
+        found.update(
+            zip(part.starts.tolist(), zip(part.lengths, part.memory_starts, strict=True), strict=True)
+        )
+    start = 0
+    for i, n in enumerate(lengths):
+        assert found.pop(start) == (n, start + i)
+        start += n
+    assert not found
+
+
+# Machine code on disk
+
+PROGRAM = """
+from compiled import compiled
+def double(x):
+    return 2 * x
+kernel = compiled(double)
+assert kernel(21) == 42
+print(sum(kernel.stats.cache_hits.values()))
+"""
+
+
+def run_with_read_only_package(folder: Path, home: Path) -> int:
+    """How often a kernel came from the disk, in a process of its own.
+
+    A file in the place of `__pycache__` keeps root, too, from writing there.
+    """
+    shutil.copy(compiled.__file__, folder)
+    (folder / "__pycache__").touch()
+    (folder / "program.py").write_text(PROGRAM)
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("NUMBA_", "XDG_"))}
+    environment = {**kept, "HOME": str(home), "LOCALAPPDATA": str(home), "PYTHONPATH": str(folder)}
+    done = subprocess.run(
+        [sys.executable, "program.py"],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return int(done.stdout)
+
+
+def test_machine_code_is_kept_in_the_home_folder_where_the_package_cannot_be_written(tmp_path: Path) -> None:
+    package, home = tmp_path / "package", tmp_path / "home"
+    package.mkdir()
+    home.mkdir()
+    assert run_with_read_only_package(package, home) == 0
+    assert list(home.rglob("*.nbi"))
+    assert run_with_read_only_package(package, home) == 1
+
+
+def test_kernels_work_where_nothing_can_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    assert run_with_read_only_package(tmp_path, tmp_path / "file" / "home") == 0
+    assert not list(tmp_path.rglob("*.nbi"))
+
+
+def test_large_projections_of_opposite_signs_still_meet_in_the_middle() -> None:
+    """C m around 60 and D q around −60: each alone is far outside of what exp can hold, their sum is not."""
+    generator = np.random.default_rng(3)
+    words, h = np.array([3, 1], np.int32), 16
+    projected = generator.normal(60 * np.sign(generator.normal(size=h)), 1.0, (1, 6, h)).astype(np.float32)
+    queries = (generator.normal(size=(1, 4, h)) - projected.mean(1)).astype(np.float32)
+    v, values = generator.normal(size=(1, h)).astype(np.float32), np.zeros((1, 6, 2), np.float32)
+    found = recurrences.attention(queries, values, projected, v, words)
+    for word, positions in ((0, range(4)), (1, range(4)), (2, range(4)), (3, range(4, 6))):
+        s = np.array([v[0] @ np.tanh(projected[0, j].astype(float) + queries[0, word]) for j in positions])
+        expected = s - np.log(np.exp(s).sum())
+        np.testing.assert_allclose(found.log_a[0, word, : len(positions)], expected, atol=1e-4)
+
+
+ROUNDING = """
+import hashlib
+import numpy as np
+from biatt.kernels import recurrences
+generator = np.random.default_rng(0)
+words, h = np.array([7, 5, 1], np.int32), 20
+positions, rows = int((words + 1).sum()), int(words.sum())
+def normal(*shape):
+    return generator.normal(0, 0.3, shape).astype(np.float32)
+cell = recurrences.Cell(normal(2, h, 3 * h), normal(2, 3 * h), normal(2, h, 3 * h), normal(2, h))
+memory = recurrences.gru(normal(positions, h), cell, words + 1, "lr", after=False)
+x, m = normal(rows, h), normal(positions, 2 * h)
+lookup = recurrences.Lookup(
+    normal(2, 2 * h, 3 * h), normal(2, 2 * h, 5), normal(1, 2 * h, h), normal(2, h, h), normal(2, h)
+)
+saved, found = recurrences.query(x, m, cell, lookup, words, "lr", after=False)
+d_x, d_m, d_cell, d_lookup = recurrences.query_backward(
+    normal(2, rows, h), normal(2, rows, 8), normal(2, rows, 5), x, m, cell, lookup, saved, found, words, "lr",
+    after=False,
+)
+digest = hashlib.sha256()
+for array in (*memory, *saved, found.f, found.log_a, found.soft, found.memory, d_x, d_m, *d_cell, *d_lookup):
+    digest.update(np.ascontiguousarray(array).tobytes())
+print(digest.hexdigest())
+"""
+
+
+def test_kernels_round_the_same_when_just_compiled_and_when_loaded_from_disk(tmp_path: Path) -> None:
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+
+    def digest() -> str:
+        program = [sys.executable, "-c", ROUNDING]
+        return subprocess.run(program, env=environment, check=True, capture_output=True, text=True).stdout
+
+    compiled_now = digest()
+    assert any(tmp_path.rglob("*.nbc"))
+    assert digest() == compiled_now

@@ -1,0 +1,195 @@
+"""The fused network against the torch one, and against the equations in slow motion."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_model import (
+    LARGER,
+    RELATIONS,
+    ROWS,
+    VARIANTS,
+    _one_thread,  # noqa: F401 (for all tests here too)
+    every_ablation,
+    every_variant,
+    gradients,
+    log_y_by_head,
+    network,
+    noise,
+    parts,
+    random_sentences,
+    slow_forward,
+)
+from torch import Tensor
+
+from biatt.config import ModelConfig
+from biatt.encoding.batches import Batch, collate
+from biatt.network import autograd as fused
+from biatt.network import model
+from biatt.network.losses import disagreement, log_likelihood
+from biatt.network.model import BiAtt, scores
+
+
+def pair(variant: dict[str, Any], **options: Any) -> tuple[BiAtt, BiAtt]:
+    """A fused network, and the torch one of the same weights in double precision."""
+    reference = network(variant, **options)
+    with torch.no_grad():  # larger ones lead to states in the hundreds, where float32 has few digits left
+        for parameter in reference.parameters():
+            parameter.mul_(0.5)
+    result = BiAtt(reference.config, rows=ROWS, relations=RELATIONS, fused=True)
+    result.load_state_dict(reference.state_dict())
+    reference.load_state_dict(result.state_dict())  # rounded alike
+    return result, reference
+
+
+def assert_same_scores(found: BiAtt, expected: BiAtt, batch: Batch, *, tolerance: float) -> None:
+    for one, other in zip(scores(found(batch), batch), scores(expected(batch), batch), strict=True):
+        for part, wanted in zip(parts(one), parts(other), strict=True):
+            np.testing.assert_allclose(part, wanted, rtol=tolerance, atol=tolerance)
+
+
+def assert_same_gradients(
+    found: dict[str, Tensor], expected: dict[str, Tensor], *, relative: float, scale: float = 0.0
+) -> None:
+    assert found.keys() == expected.keys()
+    for name, wanted in expected.items():
+        error = (found[name].double() - wanted).abs().max().item()
+        assert error <= relative * max(wanted.abs().max().item(), scale), name
+
+
+# The same numbers
+
+
+@every_variant
+@pytest.mark.parametrize("lengths", [[1], [1, 1, 1], [6], [3, 1, 9, 3, 5, 12, 1]], ids=str)
+def test_fused_network_equals_the_torch_network(variant: dict[str, Any], lengths: list[int]) -> None:
+    found, expected = pair(variant, hidden=6, embedding=5)
+    batch = collate(random_sentences(lengths))
+    assert_same_scores(found, expected, batch, tolerance=1e-5)
+    assert_same_gradients(gradients(found, batch), gradients(expected, batch), relative=1e-4)
+
+
+@every_variant
+def test_fused_network_equals_the_equations_step_by_step(variant: dict[str, Any]) -> None:
+    found, expected = pair(variant, hidden=5, seed=2)
+    (sentence,) = random_sentences([5], seed=2)
+    log_a, log_y = slow_forward(expected, sentence)
+    output = found(collate([sentence]))
+    np.testing.assert_allclose(output.attention.detach().numpy(), log_a, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(log_y_by_head(output), log_y, rtol=1e-5, atol=1e-5)
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    st.sampled_from(VARIANTS),
+    st.integers(1, 13),
+    st.integers(1, 9),
+    st.lists(st.integers(1, 9), min_size=1, max_size=10),
+    st.integers(0, 999),
+)
+def test_fused_network_equals_the_torch_network_for_any_shape(
+    variant: dict[str, Any], hidden: int, embedding: int, lengths: list[int], seed: int
+) -> None:
+    found, expected = pair(variant, hidden=hidden, embedding=embedding, seed=seed)
+    batch = collate(random_sentences(lengths, seed=seed))
+    assert_same_scores(found, expected, batch, tolerance=1e-5)
+    wanted = gradients(expected, batch)
+    # Gradients that are nearly 0 beside the others, as that of D for tiny states, are sums that cancel.
+    scale = 1e-2 * max(value.abs().max().item() for value in wanted.values())
+    assert_same_gradients(gradients(found, batch), wanted, relative=1e-4, scale=scale)
+
+
+@pytest.mark.parametrize("variant", [{}, LARGER, {**LARGER, "feedback": False}], ids=str)
+def test_loss_with_dropout_smoothing_and_agreement_equals_that_of_the_torch_network(
+    variant: dict[str, Any],
+) -> None:
+    def objective(network: BiAtt, batch: Batch) -> Tensor:
+        output = network(batch, noise(0.3))
+        return log_likelihood(output, batch, smoothing=0.1) - 5 * disagreement(output)
+
+    found, expected = pair(variant, hidden=6, embedding=5)
+    batch = collate(random_sentences([3, 1, 9, 5]))
+    assert objective(found, batch).item() == pytest.approx(objective(expected, batch).item(), rel=1e-5)
+    wanted = gradients(expected, batch, objective)
+    assert_same_gradients(gradients(found, batch, objective), wanted, relative=1e-4)
+
+
+def test_operations_have_the_gradients_of_their_namesakes_for_any_outer_gradient() -> None:
+    words, generator = np.array([3, 5, 1], np.int32), torch.Generator().manual_seed(0)
+    sizes = {
+        "recurrence": [(9, 5), (2, 5, 12), (2, 12), (2, 4, 12), (2, 4)],
+        "attention": [(2, 9, 4), (2, 12, 3), (1, 12, 4), (2, 4)],
+        "query_recurrence": [
+            *((9, 5), (12, 8), (2, 5, 12), (2, 12), (2, 4, 12), (2, 4)),
+            *((2, 8, 12), (2, 8, 3), (1, 8, 4), (2, 4, 4), (2, 4)),
+        ],
+    }
+    for name, shapes in sizes.items():
+        tensors = [torch.randn(shape, generator=generator) * 0.5 for shape in shapes]
+        options = {"reset": "before"} if name != "attention" else {}
+        rest = (words, "lr") if name != "attention" else (words,)
+        results = []
+        for module in (fused, model):
+            inputs = [tensor.clone().requires_grad_() for tensor in tensors]
+            outputs = getattr(module, name)(*inputs, *rest, **options)
+            outputs = outputs if isinstance(outputs, tuple) else (outputs,)
+            outer = torch.Generator().manual_seed(1)
+            total = sum(
+                (out.masked_fill(out == -torch.inf, 0) * torch.randn(out.shape, generator=outer)).sum()
+                for out in outputs
+            )
+            total.backward()
+            results.append([*outputs, *(tensor.grad for tensor in inputs)])
+            assert all(torch.equal(one, other) for one, other in zip(inputs, tensors, strict=True))
+        for found, expected in zip(*results, strict=True):
+            torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
+
+
+# Threads
+
+
+@every_ablation
+def test_two_threads_give_the_same_numbers_and_the_same_bits_each_time(variant: dict[str, Any]) -> None:
+    found, _ = pair(variant, hidden=9, seed=3)
+    batch = collate(random_sentences([7, 2, 11, 1, 5, 5, 3, 9], seed=3))
+
+    def run(threads: int) -> dict[str, Tensor]:
+        with fused.in_threads(threads):
+            output = found(batch)
+            results = gradients(found, batch)
+        return {**results, "log a": output.attention.exp().detach(), "log y": output.relations.detach()}
+
+    one, two = run(1), run(2)
+    for name, expected in one.items():
+        scale = max(1.0, expected.abs().max().item())
+        torch.testing.assert_close(two[name], expected, rtol=0, atol=1e-6 * scale)
+    for _ in range(3):
+        assert all(torch.equal(value, two[name]) for name, value in run(2).items())
+
+
+# Numbers that could overflow
+
+
+@every_ablation
+@pytest.mark.parametrize("hidden", [5, 40])
+def test_scores_and_gradients_stay_finite_for_weights_a_hundred_times_too_large(
+    variant: dict[str, Any], hidden: int
+) -> None:
+    config = ModelConfig(hidden=hidden, **variant)
+    large = BiAtt(config, rows=ROWS, relations=RELATIONS, fused=True)
+    for seed in range(2):
+        generator = torch.Generator().manual_seed(seed)
+        large.initialise(deviation=0.1, first_state=0.1, generator=generator)
+        with torch.no_grad():
+            for parameter in large.parameters():
+                parameter.mul_(100)
+        batch = collate(random_sentences([60, 33, 1, 60], seed=seed))
+        for found in scores(large(batch), batch):
+            assert all(np.isfinite(part).all() for part in parts(found))
+        for name, gradient in gradients(large, batch).items():
+            assert gradient.isfinite().all(), name
