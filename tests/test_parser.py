@@ -24,11 +24,11 @@ from threadpoolctl import threadpool_info
 
 from biatt import parser as parser_module
 from biatt.config import COLUMNS, Config, ModelConfig
+from biatt.data.arcs import is_projective, is_tree
 from biatt.data.conll import read, write
 from biatt.data.sentence import DEPREL, DEPS, HEAD, PDEPREL, PHEAD, Sentence
 from biatt.data.toy_treebank import generate
 from biatt.decode.decoders import heads as decoded_heads
-from biatt.decode.decoders import is_projective, is_tree
 from biatt.encoding.vocabulary import Vocabulary
 from biatt.errors import FormatError, ModelError
 from biatt.parser import WINDOW_SENTENCES, Parser, load

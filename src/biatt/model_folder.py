@@ -15,7 +15,7 @@ from safetensors.numpy import load_file, save
 
 from biatt.config import Config
 from biatt.data.files import replacing
-from biatt.decode.confidence import Temperature
+from biatt.data.scores import Temperature
 from biatt.errors import ConfigError, ModelError
 
 FORMAT_VERSION = 1  # a folder of a later version is refused, not guessed at

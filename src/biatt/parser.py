@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 from biatt.annotate.tagger import Tagger, is_tagged
 from biatt.annotate.tokeniser import Tokeniser
 from biatt.config import Config
-from biatt.data.scores import Scores, mean
+from biatt.data.scores import Scores, Temperature, mean, split_scores
 from biatt.data.sentence import Sentence
 from biatt.decode import decoders as decode
 from biatt.decode import k_best as trees
-from biatt.decode.confidence import Temperature, confidence, head_distribution
+from biatt.decode.confidence import confidence, head_distribution
 from biatt.decode.decoders import Decoder, Heads, Roots
-from biatt.encoding.batches import Batch, by_length, collate, split_scores
+from biatt.encoding.batches import Batch, by_length, collate
 from biatt.encoding.vocabulary import Vocabulary
 from biatt.errors import BiattError, FormatError, ModelError
 from biatt.kernels.forward import FusedNetwork
@@ -39,8 +39,7 @@ BATCH_WORDS = 250  # scored at once; the fastest of the budgets that benchmarks/
 
 
 class Network(Protocol):
-    def scores(self, batch: Batch) -> list[Scores]: ...
-    def whole_scores(self, batch: Batch) -> Scores: ...
+    def score(self, batch: Batch) -> Scores: ...
 
 
 class Ensemble:
@@ -49,11 +48,8 @@ class Ensemble:
     def __init__(self, networks: Sequence[Network]) -> None:
         self.networks = list(networks)
 
-    def scores(self, batch: Batch) -> list[Scores]:
-        return split_scores(self.whole_scores(batch), batch.words)
-
-    def whole_scores(self, batch: Batch) -> Scores:
-        return mean([network.whole_scores(batch) for network in self.networks])
+    def score(self, batch: Batch) -> Scores:
+        return mean([network.score(batch) for network in self.networks])
 
 
 class Parser:
@@ -134,9 +130,8 @@ class Parser:
         encoded = [self.vocabulary.encode(sentence) for sentence in sentences]
         results: dict[int, Scores] = {}
         for indices in by_length([item.words for item in encoded], batch_words=batch_words):
-            results.update(
-                zip(indices, self.network.scores(collate([encoded[i] for i in indices])), strict=True)
-            )
+            batch = collate([encoded[i] for i in indices])
+            results.update(zip(indices, split_scores(self.network.score(batch), batch.words), strict=True))
         return [results[i] for i in range(len(sentences))]
 
     def parse(

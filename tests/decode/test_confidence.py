@@ -10,14 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from biatt.data.arcs import is_tree
 from biatt.data.conll import read, write
-from biatt.data.scores import Scores
+from biatt.data.scores import Confidence, Scores, Temperature
 from biatt.data.sentence import Sentence
 from biatt.data.toy_treebank import generate
 from biatt.decode import decoders as decode
 from biatt.decode.confidence import (
-    Confidence,
-    Temperature,
     annotated,
     confidence,
     fitted,
@@ -52,7 +51,7 @@ def test_probabilities_are_those_of_all_trees_counted_one_by_one(
     weights = {
         heads: float(np.prod([arcs[t, head] for t, head in enumerate(heads)]))
         for heads in product(range(n + 1), repeat=n)
-        if decode.is_tree(heads) and (roots == "any" or heads.count(0) == 1)
+        if is_tree(heads) and (roots == "any" or heads.count(0) == 1)
     }
     heads = max(weights, key=weights.__getitem__)
     found = confidence(scores, heads, [1] * n, roots=roots, temperature=Temperature(heat, 2.0))

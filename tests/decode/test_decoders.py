@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import lzma
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from functools import cache
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import networkx as nx
@@ -20,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from biatt.data.scores import Pair, Scores
+from biatt.data.arcs import is_projective
 from biatt.decode import decoders as decode
 
 Matrix = npt.NDArray[np.floating[Any]]
@@ -69,7 +67,7 @@ def assert_valid(heads: decode.Heads, decoder: decode.Decoder, roots: decode.Roo
     assert heads.dtype == np.int32
     assert all(reaches_root(as_tuple, t) for t in range(1, len(heads) + 1))
     assert as_tuple.count(0) == 1 or (roots == "any" and as_tuple.count(0) > 1)
-    assert decoder == "mst" or decode.is_projective(heads)
+    assert decoder == "mst" or is_projective(heads)
 
 
 def assert_best_of_all(scores: Matrix, decoder: decode.Decoder, roots: decode.Roots) -> None:
@@ -315,103 +313,3 @@ def test_mst_time_grows_with_the_square_of_the_length(roots: decode.Roots) -> No
     decode.mst(np.random.default_rng(0).normal(size=(9, 10)), roots=roots)  # compile
     # 16 for n², 64 for n³; the larger matrices also leave the nearest cache.
     assert median_seconds(400) / median_seconds(100) < 40
-
-
-def test_agreement_is_the_sum_of_both_directions_and_one_direction_counts_once() -> None:
-    left, right = np.array([[0.0, -1.0]], dtype=np.float32), np.array([[-2.0, -3.0]], dtype=np.float32)
-    relations = np.zeros((1, 4), dtype=np.float32)
-    assert Scores(left, right, relations).agreement.tolist() == [[-2.0, -4.0]]
-    assert Scores(left, left, relations).agreement is left
-
-
-@given(n=st.integers(1, 4), relations=st.integers(1, 4), hidden=st.integers(1, 3), data=st.data())
-def test_pair_of_word_and_head_adds_its_hidden_layer_to_the_scores_of_relations(
-    n: int, relations: int, hidden: int, data: st.DataObject
-) -> None:
-    def numbers(*shape: int) -> Matrix:
-        return data.draw(arrays(np.float64, shape, elements=st.floats(-50, 50)))
-
-    arcs, logits = numbers(n, n + 1), numbers(n, relations)
-    pair = Pair(numbers(n, hidden), numbers(n + 1, hidden), numbers(hidden, relations))
-    heads = data.draw(st.lists(st.integers(0, n), min_size=n, max_size=n))
-    expected = logits.copy()
-    for t, r, k in product(range(n), range(relations), range(hidden)):
-        total = pair.words[t, k] + pair.heads[heads[t], k]
-        expected[t, r] += (total if total > 0 else 0.1 * total) * pair.out[k, r]
-    found = Scores(arcs, arcs, logits, pair).relation_scores(heads)
-    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-4)  # the slope is a float32
-    assert Scores(arcs, arcs, logits).relation_scores(heads).tolist() == logits.tolist()
-
-
-def test_relations_are_log_probabilities_even_of_huge_scores() -> None:
-    arcs, scores = np.zeros((2, 3)), np.array([[0.0, np.log(3.0)], [1e5, -1e5]])
-    found = Scores(arcs, arcs, scores).relations([0, 1])
-    np.testing.assert_allclose(np.exp(found), [[0.25, 0.75], [1.0, 0.0]])
-    assert np.isfinite(found).all()
-
-
-def test_is_tree_wants_every_word_to_reach_root() -> None:
-    assert decode.is_tree([])
-    assert decode.is_tree([0, 0, 1])
-    assert not decode.is_tree([2, 1])
-    assert not decode.is_tree([0, 2])
-    assert not decode.is_tree([0, 3])
-    assert not decode.is_tree([0, -1])
-
-
-@given(st.integers(1, 9).flatmap(lambda n: st.lists(st.integers(0, n), min_size=n, max_size=n)))
-@settings(deadline=None)
-def test_is_tree_and_crossing_arcs_agree_with_their_definitions(heads: list[int]) -> None:
-    as_tuple = tuple(heads)
-    words = range(1, len(heads) + 1)
-    assert decode.is_tree(heads) == all(reaches_root(as_tuple, t) for t in words)
-    assert decode.is_projective(heads) == crosses_nothing(as_tuple)
-    arcs = list(zip(heads, words, strict=True))
-    assert decode.crossing_arcs(np.array(heads)).tolist() == [
-        any(arcs_cross(arc, other) for other in arcs) for arc in arcs
-    ]
-    among = [head % 2 == 0 for head in heads]
-    there = [arc for arc, counts in zip(arcs, among, strict=True) if counts]
-    assert decode.crossing_arcs(heads, among=among).tolist() == [
-        counts and any(arcs_cross(arc, other) for other in there)
-        for arc, counts in zip(arcs, among, strict=True)
-    ]
-
-
-def test_arcs_from_root_cross_unless_left_out() -> None:
-    heads = [2, 0, 1]  # the arc 1 → 3 passes over 2, the child of ROOT
-    assert decode.crossing_arcs(heads).tolist() == [False, True, True]
-    assert not decode.crossing_arcs(heads, among=[True, False, True]).any()
-    assert decode.crossing_arcs([0, 4, 1, 1]).tolist() == [False, True, True, False]
-    assert decode.crossing_arcs([]).shape == (0,)
-
-
-@pytest.mark.parametrize(
-    ("treebank", "percent"), [("danish-conllx", 2.30), ("english-ewt", 0.39), ("dutch-lassysmall", 12.29)]
-)
-def test_share_of_crossing_arcs_in_real_treebanks(treebank: str, percent: float) -> None:
-    folder = Path(__file__).parents[3] / "shared" / "treebanks" / treebank
-    if not folder.is_dir():
-        pytest.skip(f"no treebank {treebank} in the folder shared beside the clone")
-    (train,) = folder.glob("*train*.xz")
-    words = crossed = 0
-    for sentence in lzma.decompress(train.read_bytes()).decode().split("\n\n"):
-        rows = [line.split("\t") for line in sentence.splitlines() if not line.startswith("#")]
-        heads = [int(row[6]) for row in rows if row[0].isdigit()]
-        words += len(heads)
-        # The treebanks' description leaves arcs from ROOT out.
-        crossed += int(decode.crossing_arcs(heads, among=np.array(heads) > 0).sum())
-    assert round(100 * crossed / words, 2) == percent
-
-
-def test_projective_means_that_every_subtree_is_unbroken() -> None:
-    # Another definition of the same: every subtree covers a stretch of words without gaps.
-    for heads in map(tuple, all_trees(5, "mst", "any")):
-        below = {t: {t} for t in range(1, 6)}
-        for t in range(1, 6):
-            ancestor = heads[t - 1]
-            while ancestor:
-                below[ancestor].add(t)
-                ancestor = heads[ancestor - 1]
-        unbroken = all(max(words) - min(words) + 1 == len(words) for words in below.values())
-        assert decode.is_projective(heads) == unbroken

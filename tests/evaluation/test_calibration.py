@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_confidence import PARSER
 
+from biatt.data.scores import Temperature
 from biatt.data.toy_treebank import generate
-from biatt.decode.confidence import Temperature
 from biatt.errors import BiattError
 from biatt.evaluation.calibration import Bin, calibrate, calibration_error, draw, reliability
 

@@ -24,8 +24,8 @@ from test_model import (
 )
 
 from biatt.config import ModelConfig
-from biatt.data.scores import Scores
-from biatt.encoding.batches import collate
+from biatt.data.scores import Scores, split_scores
+from biatt.encoding.batches import Batch, collate
 from biatt.errors import ModelError
 from biatt.kernels.forward import FusedNetwork
 from biatt.network.model import BiAtt, scores
@@ -48,6 +48,10 @@ def small(variant: dict[str, Any], **options: Any) -> BiAtt:
     return result
 
 
+def by_sentence(network: FusedNetwork, batch: Batch) -> list[Scores]:
+    return split_scores(network.score(batch), batch.words)
+
+
 def assert_same(found: list[Scores], expected: list[Scores]) -> None:
     for one, other in zip(found, expected, strict=True):
         for part, wanted in zip(parts(one), parts(other), strict=True):
@@ -59,13 +63,13 @@ def assert_same(found: list[Scores], expected: list[Scores]) -> None:
 @pytest.mark.parametrize("lengths", [[1], [4, 1, 12, 4, 7]], ids=str)
 def test_scores_equal_those_of_the_torch_network(variant: dict[str, Any], lengths: list[int]) -> None:
     model, batch = small(variant, hidden=6, embedding=5), collate(random_sentences(lengths))
-    assert_same(without_torch(model).scores(batch), scores(model(batch), batch))
+    assert_same(by_sentence(without_torch(model), batch), split_scores(scores(model(batch)), batch.words))
 
 
 @every_variant
 def test_scores_equal_the_equations_step_by_step(variant: dict[str, Any]) -> None:
     model, treebank = small(variant, hidden=5, seed=2), random_sentences([5, 2], seed=2)
-    for found, sentence in zip(without_torch(model).scores(collate(treebank)), treebank, strict=True):
+    for found, sentence in zip(by_sentence(without_torch(model), collate(treebank)), treebank, strict=True):
         log_a, log_y = slow_forward(model, sentence)
         np.testing.assert_allclose(found.left, log_a[0], rtol=1e-5, atol=1e-5)
         np.testing.assert_allclose(found.right, log_a[-1], rtol=1e-5, atol=1e-5)
@@ -87,15 +91,15 @@ def test_scores_equal_those_of_the_torch_network_for_any_shape(
 ) -> None:
     model = small(variant, hidden=hidden, embedding=embedding, seed=seed)
     batch = collate(random_sentences(lengths, seed=seed))
-    assert_same(without_torch(model).scores(batch), scores(model(batch), batch))
+    assert_same(by_sentence(without_torch(model), batch), split_scores(scores(model(batch)), batch.words))
 
 
 @every_ablation
 def test_batch_gives_what_each_of_its_sentences_gives_alone(variant: dict[str, Any]) -> None:
     fused = without_torch(small(variant, hidden=7))
     treebank = random_sentences([5, 1, 9, 2, 2, 13, 6])
-    alone = [fused.scores(collate([sentence]))[0] for sentence in treebank]
-    assert_same(fused.scores(collate(treebank)), alone)
+    alone = [by_sentence(fused, collate([sentence]))[0] for sentence in treebank]
+    assert_same(by_sentence(fused, collate(treebank)), alone)
 
 
 @every_ablation
@@ -103,7 +107,7 @@ def test_scoring_changes_neither_the_weights_nor_the_next_result(variant: dict[s
     model, batch = small(variant), collate(random_sentences([3, 5]))
     fused = without_torch(model)
     before = {name: value.copy() for name, value in fused.weights.items()}
-    first, second = fused.scores(batch), fused.scores(batch)
+    first, second = by_sentence(fused, batch), by_sentence(fused, batch)
     assert all(np.array_equal(value, before[name]) for name, value in fused.weights.items())
     for one, other in zip(first, second, strict=True):
         assert all(np.array_equal(part, same) for part, same in zip(parts(one), parts(other), strict=True))
@@ -118,7 +122,7 @@ def test_scores_stay_finite_for_weights_a_hundred_times_too_large(variant: dict[
         for name, shape in config.shapes(rows=ROWS, relations=RELATIONS).items()
     }
     fused = FusedNetwork(config, weights, rows=ROWS, relations=RELATIONS)
-    for found in fused.scores(collate(random_sentences([60, 1, 41]))):
+    for found in by_sentence(fused, collate(random_sentences([60, 1, 41]))):
         assert all(np.isfinite(part).all() for part in parts(found))
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from biatt.config import ModelConfig, TrainingConfig
-from biatt.data.scores import Scores
+from biatt.data.scores import Scores, split_scores
 from biatt.encoding.batches import Batch, collate
 from biatt.encoding.vocabulary import Encoded
 from biatt.network.losses import disagreement, log_likelihood, taught
@@ -268,7 +268,7 @@ def log_y_by_head(output: Output) -> Array:
 
 def parts(found: Scores) -> list[Array]:
     """All arrays of a sentence's scores."""
-    return [*found[:3], *(found.pair or ())]
+    return [*found[:3], *(found.relation_layer or ())]
 
 
 @every_variant
@@ -289,7 +289,7 @@ def test_batch_equals_the_equations_of_each_sentence(
     model, batch = network(variant, seed=seed), collate(treebank)
     output = model(batch)
     expected = 0.0
-    for sentence, found in zip(treebank, scores(output, batch), strict=True):
+    for sentence, found in zip(treebank, split_scores(scores(output), batch.words), strict=True):
         log_a, log_y = slow_forward(model, sentence)
         np.testing.assert_allclose(found.left, log_a[0], rtol=0, atol=1e-9)
         np.testing.assert_allclose(found.right, log_a[-1], rtol=0, atol=1e-9)
@@ -498,11 +498,11 @@ def test_batch_of_64_equals_64_batches_of_one(variant: dict[str, Any]) -> None:
     treebank = random_sentences(lengths, seed=6)
     model = network(variant, hidden=5, embedding=0, seed=6)
     batch = collate(treebank)
-    together = scores(model(batch), batch)
+    together = split_scores(scores(model(batch)), batch.words)
     summed: dict[str, Tensor] = {}
     for sentence, found in zip(treebank, together, strict=True):
         alone = collate([sentence])
-        (expected,) = scores(model(alone), alone)
+        (expected,) = split_scores(scores(model(alone)), alone.words)
         for one, other in zip(parts(found), parts(expected), strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
         for name, gradient in gradients(model, alone).items():
@@ -518,7 +518,9 @@ def test_order_of_the_sentences_does_not_matter(variant: dict[str, Any]) -> None
     model, treebank = network(variant), random_sentences([2, 5, 1], seed=7)
     forwards, backwards = collate(treebank), collate(treebank[::-1])
     for one, other in zip(
-        scores(model(forwards), forwards), scores(model(backwards), backwards)[::-1], strict=True
+        split_scores(scores(model(forwards)), forwards.words),
+        split_scores(scores(model(backwards)), backwards.words)[::-1],
+        strict=True,
     ):
         for found, expected in zip(parts(one), parts(other), strict=True):
             np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
@@ -531,7 +533,7 @@ def test_probabilities_sum_to_one_and_stay_inside_the_sentence(variant: dict[str
     attentions = 2 if variant.get("directions", "both") == "both" and "attention" not in variant else 1
     assert output.attention.shape == (attentions, 4, 4)
     np.testing.assert_allclose(output.attention.exp().sum(-1).detach().numpy(), 1.0)
-    for found, heads in zip(scores(output, batch), ([3, 0, 2], [0]), strict=True):
+    for found, heads in zip(split_scores(scores(output), batch.words), ([3, 0, 2], [0]), strict=True):
         np.testing.assert_allclose(np.exp(found.relations(heads)).sum(-1), 1.0)
     assert (output.attention[:, 3, 2:] == -torch.inf).all()
     assert output.attention[:, :3].isfinite().all()
@@ -540,7 +542,7 @@ def test_probabilities_sum_to_one_and_stay_inside_the_sentence(variant: dict[str
 @every_ablation
 def test_sentence_of_one_word(variant: dict[str, Any]) -> None:
     model, batch = network(variant), collate([encoded([[1, 2]], [0], [1])])
-    (found,) = scores(model(batch), batch)
+    (found,) = split_scores(scores(model(batch)), batch.words)
     assert found.agreement.shape == (1, 2)
     assert found.relations([0]).shape == (1, RELATIONS)
     assert all(gradient.isfinite().all() for gradient in gradients(model, batch).values())
@@ -548,8 +550,8 @@ def test_sentence_of_one_word(variant: dict[str, Any]) -> None:
 
 def test_one_attention_serves_as_both_in_scores() -> None:
     batch = collate(random_sentences([2]))
-    (one,) = scores(network({"directions": "right-to-left"})(batch), batch)
-    (two,) = scores(network({})(batch), batch)
+    (one,) = split_scores(scores(network({"directions": "right-to-left"})(batch)), batch.words)
+    (two,) = split_scores(scores(network({})(batch)), batch.words)
     assert one.left is one.right
     assert not np.allclose(two.left, two.right)
 

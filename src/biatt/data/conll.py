@@ -16,6 +16,7 @@ from operator import eq
 from pathlib import Path
 from typing import BinaryIO, get_args
 
+from biatt.data.arcs import cycle
 from biatt.data.files import BUFFER_BYTES, name_of, reading, writing
 from biatt.data.sentence import COLUMNS, HEAD, ID, NO_HEAD, UPOS, Format, Sentence
 from biatt.errors import FormatError
@@ -193,11 +194,11 @@ def _parse(body: str, format: Format, name: str, first: int, trees: bool) -> Sen
     heads = [_HEADS.get(row[HEAD], _NOT_A_HEAD) for row in rows]
     if rows and (max(heads) > n or (trees and min(heads) < 0) or any(map(eq, heads, range(1, n + 1)))):
         _complain(lines, n, name, first, trees)
-    if trees and (cycle := _cycle(heads)):
-        above = sum(1 for k, _ in sentence.verbatim if k < cycle[0])
-        shown = ", ".join(map(str, cycle[:10])) + (", ..." if len(cycle) > 10 else "")
+    if trees and (words := cycle(heads)):
+        above = sum(1 for k, _ in sentence.verbatim if k < words[0])
+        shown = ", ".join(map(str, words[:10])) + (", ..." if len(words) > 10 else "")
         fault = f"the heads form a cycle through words {shown}."
-        raise FormatError(fault, source=name, line=first + above + cycle[0] - 1)
+        raise FormatError(fault, source=name, line=first + above + words[0] - 1)
     return sentence
 
 
@@ -206,23 +207,6 @@ def _count_to(n: int) -> None:
     for i in range(len(_IDS) + 1, n + 1):
         _IDS.append(str(i))
         _HEADS[str(i)] = i
-
-
-def _cycle(heads: list[int]) -> list[int]:
-    """The words of a cycle, or none: linear, since no word is walked through twice."""
-    walks = [0] * (len(heads) + 1)  # which walk came through this word
-    walks[0] = -1
-    for start in range(1, len(heads) + 1):
-        word = start
-        while not walks[word]:
-            walks[word] = start
-            word = heads[word - 1]
-        if walks[word] == start:
-            cycle = [word]
-            while heads[cycle[-1] - 1] != word:
-                cycle.append(heads[cycle[-1] - 1])
-            return cycle
-    return []
 
 
 def _complain(lines: list[str], n: int, name: str, first: int, trees: bool) -> None:

@@ -1,8 +1,13 @@
-"""What a network says of a sentence: all that decoders, confidence and pictures need of it."""
+"""The values that networks, decoders and sentences exchange: scores of arcs and relations, and confidence.
+
+Arc scores are a matrix (n, n + 1) for n words: row t − 1 is the dependent t, column j the head j, and
+column 0 is ROOT.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,21 +15,20 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.floating[Any]]
 
-SLOPE = np.float32(0.1)  # of the leaky rectified linear function
+SLOPE = np.float32(0.1)  # of the leaky rectified linear function, for inputs below 0
+LOWEST_MEAN = np.float32(1e-30)  # a mean of probabilities is at least this, so that its logarithm is finite
 
-LEAST = np.float32(1e-30)  # probability that a mean can have
 
-
-class Pair(NamedTuple):
-    """A hidden layer of size k over a word and its head, that adds to the scores of relations."""
+class RelationLayer(NamedTuple):
+    """A hidden layer of size k over a word and its head; its output is added to the scores of relations."""
 
     words: Floats  # (n, k)
     heads: Floats  # (n + 1, k)
     out: Floats  # (k, R)
 
 
-class Attention(NamedTuple):
-    """Probabilities of heads, each (n, n + 1): row t − 1 is the dependent t, column j the head j."""
+class HeadProbabilities(NamedTuple):
+    """Probabilities of heads, each (n, n + 1)."""
 
     left_to_right: Floats
     right_to_left: Floats
@@ -32,69 +36,118 @@ class Attention(NamedTuple):
 
 
 class Scores(NamedTuple):
-    """What a network says of one sentence of n words; head position 0 is ROOT."""
+    """A network's scores of one sentence of n words, or of the sentences of a batch one after the other.
 
-    left: Floats  # (n, n + 1)  log aˡ: row t − 1 is the dependent t, column j the head j
-    right: Floats  # (n, n + 1)  log aʳ; the same object as `left` in a model of one direction
-    logits: Floats  # (n, R)  scores of the relations, without what heads add
-    pair: Pair | None = None
+    In a batch, all rows have the columns of the longest sentence, and n is the number of all words;
+    `split_scores` makes the scores of each sentence.
+    """
+
+    left: Floats  # (n, n + 1)  log aˡ, the log-probabilities of heads from left to right
+    right: Floats  # (n, n + 1)  log aʳ; the same object as `left` in a model with one direction
+    logits: Floats  # (n, R)  scores of the relations, without the relation layer
+    relation_layer: RelationLayer | None = None
 
     def relation_scores(self, heads: npt.ArrayLike) -> Floats:
-        """The scores of the relations (n, R) where the words have these heads."""
-        if self.pair is None:
+        """Scores of the relations, (n, R), given the head of every word."""
+        layer = self.relation_layer
+        if layer is None:
             return self.logits
-        hidden = self.pair.words + self.pair.heads[np.asarray(heads)]
-        scores: Floats = self.logits + np.maximum(hidden, SLOPE * hidden) @ self.pair.out
+        hidden = layer.words + layer.heads[np.asarray(heads)]
+        scores: Floats = self.logits + np.maximum(hidden, SLOPE * hidden) @ layer.out
         return scores
 
     def relations(self, heads: npt.ArrayLike) -> Floats:
-        """Their log-probabilities."""
-        scores = self.relation_scores(heads)
-        scores = scores - scores.max(-1, keepdims=True)
-        result: Floats = scores - np.log(np.exp(scores).sum(-1, keepdims=True))
-        return result
+        """Log-probabilities of the relations, (n, R), given the head of every word."""
+        return log_softmax(self.relation_scores(heads))
 
     @property
-    def attention(self) -> Attention:
+    def attention(self) -> HeadProbabilities:
         left, right, both = np.exp(self.left), np.exp(self.right), np.exp(self.agreement)
-        return Attention(left, right, both / both.sum(-1, keepdims=True))
+        return HeadProbabilities(left, right, both / both.sum(-1, keepdims=True))
 
     @property
     def agreement(self) -> Floats:
-        """The arc scores that both directions agree on, log aˡ + log aʳ: (n, n + 1)."""
+        """Arc scores of both directions together, log aˡ + log aʳ: (n, n + 1)."""
         return self.left if self.left is self.right else self.left + self.right
 
 
-def mean(parts: Sequence[Scores]) -> Scores:
-    """What several networks say together: the mean of heads' probabilities, and of relations' scores.
+class Temperature(NamedTuple):
+    """Divisors of arc scores and of relation scores; above 1, probabilities become less extreme."""
 
-    Their layers over pairs stand side by side, which adds up what they say; so each must speak 1/k as loud.
+    arcs: float = 1.0
+    relations: float = 1.0
+
+
+@dataclass(frozen=True)
+class Confidence:
+    """Probabilities of the parts of a tree over n words, and of the whole tree."""
+
+    heads: Floats  # (n,)  of the head, under the product of both directions
+    arcs: Floats  # (n,)  of the arc, over all trees
+    agreement: Floats  # (n,)  1 − the Hellinger distance of the two directions; 1 if there is only one
+    relations: Floats  # (n,)  of the relation, given the head
+    log_probability: float  # of the tree, over all trees
+
+    @property
+    def words(self) -> Floats:
+        """The probability that the arc and its relation are both correct, (n,)."""
+        result: Floats = self.arcs * self.relations
+        return result
+
+
+def split_scores(scores: Scores, words: npt.NDArray[np.integer[Any]]) -> list[Scores]:
+    """The scores of each sentence of a batch, as views; `words` has the number of words of each sentence."""
+    result = []
+    one_direction = scores.left is scores.right
+    for i, (n, end) in enumerate(zip(words.tolist(), np.cumsum(words).tolist(), strict=True)):
+        rows, positions = slice(end - n, end), slice(end - n + i, end + i + 1)  # positions include ROOTs
+        left = scores.left[rows, : n + 1]
+        right = left if one_direction else scores.right[rows, : n + 1]
+        layer = scores.relation_layer
+        if layer is not None:
+            layer = RelationLayer(layer.words[rows], layer.heads[positions], layer.out)
+        result.append(Scores(left, right, scores.logits[rows], layer))
+    return result
+
+
+def mean(members: Sequence[Scores]) -> Scores:
+    """The scores of an ensemble: mean probabilities of heads and mean relation scores.
+
+    The members' relation layers are concatenated, which adds up their outputs; so each output matrix is
+    divided by the number of members.
     """
-    if len(parts) == 1:
-        return parts[0]
-    share = np.float32(1 / len(parts))
-    left = _mean_of_logs([part.left for part in parts])
-    one_direction = all(part.left is part.right for part in parts)
-    pairs = [part.pair for part in parts if part.pair is not None]
+    if len(members) == 1:
+        return members[0]
+    share = np.float32(1 / len(members))
+    left = _log_mean([member.left for member in members])
+    one_direction = all(member.left is member.right for member in members)
+    layers = [member.relation_layer for member in members if member.relation_layer is not None]
     return Scores(
         left,
-        left if one_direction else _mean_of_logs([part.right for part in parts]),
-        share * np.sum([part.logits for part in parts], 0),
-        Pair(
-            np.concatenate([pair.words for pair in pairs], -1),
-            np.concatenate([pair.heads for pair in pairs], -1),
-            share * np.concatenate([pair.out for pair in pairs]),
+        left if one_direction else _log_mean([member.right for member in members]),
+        share * np.sum([member.logits for member in members], 0),
+        RelationLayer(
+            np.concatenate([layer.words for layer in layers], -1),
+            np.concatenate([layer.heads for layer in layers], -1),
+            share * np.concatenate([layer.out for layer in layers]),
         )
-        if pairs
+        if layers
         else None,
     )
 
 
-def _mean_of_logs(logs: Sequence[Floats]) -> Floats:
-    """The logarithm of the mean of what these are logarithms of; nothing becomes impossible by rounding."""
-    total = np.exp(logs[0])
-    for one in logs[1:]:
-        total += np.exp(one)
-    total *= np.float32(1 / len(logs))
-    result: Floats = np.log(np.maximum(total, LEAST, out=total), out=total)
+def _log_mean(log_probabilities: Sequence[Floats]) -> Floats:
+    """The logarithm of the mean probability; at least that of LOWEST_MEAN."""
+    total = np.exp(log_probabilities[0])
+    for member in log_probabilities[1:]:
+        total += np.exp(member)
+    total *= np.float32(1 / len(log_probabilities))
+    result: Floats = np.log(np.maximum(total, LOWEST_MEAN, out=total), out=total)
+    return result
+
+
+def log_softmax(scores: Floats) -> Floats:
+    """Log-probabilities of each row."""
+    shifted = scores - scores.max(-1, keepdims=True)
+    result: Floats = shifted - np.log(np.exp(shifted).sum(-1, keepdims=True))
     return result

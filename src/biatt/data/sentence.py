@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from biatt.errors import FormatError
 
 if TYPE_CHECKING:  # a sentence only carries them
-    from biatt.data.scores import Attention, Scores
-    from biatt.decode.confidence import Confidence
+    from biatt.data.scores import Confidence, HeadProbabilities, Scores
 
 Format = Literal["conllu", "conllx"]
 
@@ -186,7 +185,7 @@ class Sentence:
         return [row[DEPREL] for row in self.rows]
 
     @property
-    def attention(self) -> Attention | None:
+    def attention(self) -> HeadProbabilities | None:
         """Where each word looked for its head, where the parser was asked for its confidence."""
         return None if self.scores is None else self.scores.attention
 

@@ -5,18 +5,8 @@ biatt.decode.projective(scores.agreement)    # the best tree without crossing ar
 biatt.decode.argmax(scores.agreement)        # the best head of each word by itself
 """
 
-from biatt.decode.decoders import (
-    Decoder,
-    Heads,
-    Roots,
-    argmax,
-    crossing_arcs,
-    heads,
-    is_projective,
-    is_tree,
-    mst,
-    projective,
-)
+from biatt.data.arcs import crossing_arcs, is_projective, is_tree
+from biatt.decode.decoders import Decoder, Heads, Roots, argmax, heads, mst, projective
 
 __all__ = [
     "Decoder",

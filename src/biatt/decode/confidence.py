@@ -8,13 +8,11 @@ a temperature, fitted on dev data after training: above 1 it makes an overconfid
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from biatt.data.scores import Floats, Scores
+from biatt.data.scores import Confidence, Floats, Scores, Temperature, log_softmax
 from biatt.data.sentence import MISC, Sentence
 from biatt.decode import k_best as trees
 from biatt.decode.decoders import Roots
@@ -23,30 +21,6 @@ from biatt.errors import ConfigError
 TREE_COMMENT = "# tree_logprob = "
 COOLEST, HOTTEST = 0.1, 10.0  # temperatures to choose from
 GOLDEN = (np.sqrt(5) - 1) / 2
-
-
-class Temperature(NamedTuple):
-    """What log-probabilities are divided by."""
-
-    arcs: float = 1.0
-    relations: float = 1.0
-
-
-@dataclass(frozen=True)
-class Confidence:
-    """Probabilities of what a tree says of each of n words, and of the tree."""
-
-    heads: Floats  # (n,): of the head, under the agreement of the two directions
-    arcs: Floats  # (n,): of the arc, over all trees
-    agreement: Floats  # (n,): 1 − the Hellinger distance of the two directions; 1 where there is only one
-    relations: Floats  # (n,): of the relation, given the head
-    log_probability: float  # of the tree, among all trees
-
-    @property
-    def words(self) -> Floats:
-        """That the arc and its relation are both right."""
-        result: Floats = self.arcs * self.relations
-        return result
 
 
 def head_distribution(scores: Scores, temperature: float = 1.0) -> Floats:
@@ -149,9 +123,3 @@ def without_self(table: Floats) -> Floats:
     words = np.arange(len(table))
     table[words, words + 1] = -np.inf
     return table
-
-
-def log_softmax(table: Floats) -> Floats:
-    shifted = table - table.max(-1, keepdims=True)
-    result: Floats = shifted - np.log(np.exp(shifted).sum(-1, keepdims=True))
-    return result

@@ -15,8 +15,7 @@ Work is done in float64, and is exact up to its rounding of the widest range of 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -60,31 +59,9 @@ def projective(arc_scores: npt.ArrayLike, *, roots: Roots = "single") -> Heads:
     """The tree of the highest score among those without crossing arcs: Eisner's algorithm, O(n³)."""
     single = _wants_single(roots)
     scores, best = _prepared(arc_scores)
-    if _spans(best, single) and not crossing_arcs(best).any():
+    if _spans(best, single) and _is_projective(best):
         return best
     return _eisner(scores, single)
-
-
-def is_tree(heads: Sequence[int] | npt.NDArray[np.integer[Any]]) -> bool:
-    """Whether every word reaches ROOT by its heads; ROOT may have several children."""
-    return bool(_spans(np.array(heads, dtype=np.int32), False))
-
-
-def is_projective(heads: Sequence[int] | npt.NDArray[np.integer[Any]]) -> bool:
-    """Whether no two arcs cross, those from ROOT (at position 0, before the first word) included."""
-    return not crossing_arcs(heads).any()
-
-
-def crossing_arcs(
-    heads: Sequence[int] | npt.NDArray[np.integer[Any]], *, among: npt.ArrayLike | None = None
-) -> npt.NDArray[np.bool_]:
-    """True for each word whose arc crosses another arc of the same tree: (n,).
-
-    Two arcs cross if exactly one end of the one lies strictly between the ends of the other; ROOT is at
-    position 0. With `among`, a truth value for each word, only arcs to words where it holds are there at all.
-    """
-    there = np.ones(len(heads), dtype=np.bool_) if among is None else np.asarray(among, dtype=np.bool_)
-    return _crossing(np.array(heads, dtype=np.int32), there)
 
 
 def _wants_single(roots: Roots) -> bool:
@@ -173,7 +150,7 @@ def _penalise(scores: npt.NDArray[np.float64]) -> None:
 
 @compiled
 def _spans(heads: Heads, single: bool) -> bool:
-    """Whether heads form a tree rooted in 0, with one child of ROOT if single."""
+    """`data.arcs.is_tree`, compiled: `mst` asks it for every sentence. `single`: ROOT has one child."""
     n = len(heads)
     if np.any(heads < 0) or np.any(heads > n) or (single and n > 0 and np.sum(heads == 0) != 1):
         return False
@@ -357,13 +334,12 @@ def _eisner(scores: npt.NDArray[np.float64], single: bool) -> Heads:
 
 
 @compiled
-def _crossing(heads: Heads, there: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+def _is_projective(heads: Heads) -> bool:
+    """`data.arcs.is_projective` of a tree, compiled: `projective` asks it for every sentence."""
     n = len(heads)
-    crossed = np.zeros(n, dtype=np.bool_)
     for t in range(1, n + 1):
         left, right = min(t, heads[t - 1]), max(t, heads[t - 1])
-        for u in range(t + 1, n + 1):
-            low, high = min(u, heads[u - 1]), max(u, heads[u - 1])
-            if there[t - 1] and there[u - 1] and (left < low < right < high or low < left < high < right):
-                crossed[t - 1] = crossed[u - 1] = True
-    return crossed
+        for u in range(left + 1, right):
+            if not left <= heads[u - 1] <= right:
+                return False
+    return True

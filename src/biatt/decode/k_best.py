@@ -83,7 +83,7 @@ def log_probability(
     n = len(shifted)
     if len(heads) != n:
         raise ValueError(f"There are {len(heads)} heads, but must be {n}, one for each row of the scores.")
-    if not decode.is_tree(heads) or (single and n > 0 and np.count_nonzero(np.asarray(heads) == 0) != 1):
+    if not decode._spans(np.array(heads, np.int32), single):
         return -math.inf
     score = _total(shifted, heads)
     return score if score == -math.inf else min(score - _eliminated(shifted, single).log_z, 0.0)

@@ -11,7 +11,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from biatt.data.scores import Pair, Scores
 from biatt.encoding.vocabulary import Encoded, Indices
 
 
@@ -91,16 +90,3 @@ def shuffled(
     ]
     for i in generator.permutation(len(batches)):
         yield batches[i]
-
-
-def split_scores(whole: Scores, words: Indices) -> list[Scores]:
-    """Scores of a batch, whose rows are all of its words (and of `pair.heads`, positions), by sentence."""
-    result = []
-    one_direction = whole.left is whole.right
-    for i, (n, end) in enumerate(zip(words.tolist(), np.cumsum(words).tolist(), strict=True)):
-        own, positions = slice(end - n, end), slice(end - n + i, end + i + 1)
-        left = whole.left[own, : n + 1]
-        pair = whole.pair and Pair(whole.pair.words[own], whole.pair.heads[positions], whole.pair.out)
-        right = left if one_direction else whole.right[own, : n + 1]
-        result.append(Scores(left, right, whole.logits[own], pair))
-    return result

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from biatt.data.files import replacing
+from biatt.data.scores import Confidence, Temperature
 from biatt.data.sentence import Sentence
-from biatt.decode.confidence import Confidence, Temperature
 from biatt.errors import BiattError, ConfigError
 from biatt.evaluation.results import Row, Table, percent, plain
 from biatt.parser import Parser

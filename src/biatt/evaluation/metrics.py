@@ -22,9 +22,9 @@ from itertools import compress
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from biatt.data.arcs import crossing_arcs
 from biatt.data.conll import read
 from biatt.data.sentence import FEATS, HEAD, LEMMA, UPOS, XPOS, Sentence
-from biatt.decode.decoders import crossing_arcs
 from biatt.errors import BiattError, FormatError
 from biatt.evaluation.alignment import Layout, align, lay_out, line_of
 from biatt.evaluation.results import (
@@ -206,7 +206,7 @@ def arcs_of(gold: Sequence[Tree], system: Sequence[Tree], *, ignore: bool) -> It
     for number, (tree, found) in enumerate(zip(gold, system, strict=True)):
         sentence_length = _bin(len(tree.forms), SENTENCE_LENGTHS)
         counted = [not (ignore and is_punctuation(form)) for form in tree.forms]
-        crossing = crossing_arcs(tree.heads, among=counted).tolist()
+        crossing = crossing_arcs(tree.heads, among=counted)
         for word in compress(range(len(counted)), counted):
             yield Arc(
                 number,

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biatt.config import DIRECTIONS, ModelConfig
-from biatt.data.scores import Pair, Scores
-from biatt.encoding.batches import Batch, split_scores, word_positions
+from biatt.data.scores import RelationLayer, Scores
+from biatt.encoding.batches import Batch, word_positions
 from biatt.errors import ModelError
 from biatt.kernels import gru_attention as kernels
 from biatt.kernels import recurrences
@@ -66,11 +66,8 @@ class FusedNetwork(FusedEncoder):
             self.query = _gru(w, "query", w["D"])
             self.lookup = _pack(np.concatenate([w["F"], w["U"]], -1)), _pack(w["C"]), w["v"]
 
-    def scores(self, batch: Batch) -> list[Scores]:
-        return split_scores(self.whole_scores(batch), batch.words)
-
-    def whole_scores(self, batch: Batch) -> Scores:
-        """Those of all sentences, one after the other."""
+    def score(self, batch: Batch) -> Scores:
+        """The scores of all sentences of the batch, one after the other."""
         w, words = self.weights, batch.words
         x, m = self.encode(batch)
         is_word = word_positions(words)
@@ -78,12 +75,12 @@ class FusedNetwork(FusedEncoder):
         query = self._with_feedback if self.config.feedback else self._without_feedback
         q, log_a, soft = query(x, m, words)
         logits = kernels.relation_scores(q, self.W, w["relation_bias"], soft)
-        pair = None
+        layer = None
         if self.config.pair_hidden:
             own = m[is_word] @ w["pair.word"] + (q @ w["pair.query"]).sum(0) + w["pair.bias"]
-            pair = Pair(own, m @ w["pair.head"], w["pair.out"])
+            layer = RelationLayer(own, m @ w["pair.head"], w["pair.out"])
         left = log_a[0]
-        return Scores(left, left if len(log_a) == 1 else log_a[1], logits, pair)
+        return Scores(left, left if len(log_a) == 1 else log_a[1], logits, layer)
 
     def _with_feedback(self, x: Floats, m: Floats, words: NDArray[np.int32]) -> tuple[Floats, Floats, Floats]:
         F_V, _, v = self.lookup

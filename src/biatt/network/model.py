@@ -21,9 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biatt.config import DIRECTIONS, ModelConfig, Reset
-from biatt.data.scores import Pair as PairScores
-from biatt.data.scores import Scores
-from biatt.encoding.batches import Batch, sentence_numbers, split_scores, word_positions
+from biatt.data.scores import RelationLayer, Scores
+from biatt.encoding.batches import Batch, sentence_numbers, word_positions
 from biatt.encoding.vocabulary import Indices
 from biatt.errors import ConfigError, ModelError
 
@@ -337,27 +336,19 @@ class TorchNetwork:
     def __init__(self, network: BiAtt) -> None:
         self.network = network
 
-    def scores(self, batch: Batch) -> list[Scores]:
-        return split_scores(self.whole_scores(batch), batch.words)
-
-    def whole_scores(self, batch: Batch) -> Scores:
+    def score(self, batch: Batch) -> Scores:
         with torch.inference_mode():
-            return whole_scores(self.network(batch))
+            return scores(self.network(batch))
 
 
-def whole_scores(output: Output) -> Scores:
-    """What the network says of all sentences of a batch, one after the other, as arrays."""
+def scores(output: Output) -> Scores:
+    """The output of a network as arrays: the scores of all sentences of a batch, one after the other."""
     output = Output(*(None if part is None else part.detach().cpu() for part in output))  # type: ignore[arg-type]
     left, right = output.attention[0].numpy(), output.attention[-1].numpy()
-    pair = None
+    layer = None
     if output.words is not None and output.heads is not None and output.out is not None:
-        pair = PairScores(output.words.numpy(), output.heads.numpy(), output.out.numpy())
-    return Scores(left, left if len(output.attention) == 1 else right, output.relations.numpy(), pair)
-
-
-def scores(output: Output, batch: Batch) -> list[Scores]:
-    """What the network says of each sentence of a batch, for the decoder."""
-    return split_scores(whole_scores(output), batch.words)
+        layer = RelationLayer(output.words.numpy(), output.heads.numpy(), output.out.numpy())
+    return Scores(left, left if len(output.attention) == 1 else right, output.relations.numpy(), layer)
 
 
 def torch_device(name: str) -> torch.device:

@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from biatt.data.scores import Floats
+from biatt.data.scores import Floats, log_softmax
 from biatt.data.sentence import Sentence
-from biatt.decode.confidence import head_distribution, log_softmax
+from biatt.decode.confidence import head_distribution
 from biatt.encoding.vocabulary import Vocabulary
 from biatt.errors import ConfigError, ModelError
 from biatt.parser import Parser, load, windows

@@ -15,6 +15,7 @@ from torch import Tensor
 from biatt.config import Config
 from biatt.data.conll import read
 from biatt.data.files import replacing
+from biatt.data.scores import split_scores
 from biatt.data.sentence import Sentence
 from biatt.decode.confidence import fitted
 from biatt.encoding.batches import by_length, collate, with_dropout
@@ -298,7 +299,7 @@ class ParserRun(Run):
             value = float(log_likelihood(output, batch))
             self.check_finite("dev log-likelihood", value)
             total += value
-            for i, found in zip(indices, scores(output, batch), strict=True):
+            for i, found in zip(indices, split_scores(scores(output), batch.words), strict=True):
                 parsed[i] = with_best_tree(self.dev_sentences[i], found, self.vocabulary)
         result = metrics.evaluate(self.dev_sentences, parsed)
         return {"dev_log_likelihood": total, "dev_uas": result.uas, "dev_las": result.las}
