@@ -23,8 +23,8 @@ from biatt.data.files import replacing
 from biatt.data.sentence import Sentence
 from biatt.errors import BiattError
 from biatt.evaluation.metrics import evaluate
+from biatt.model_folder import METRICS
 from biatt.parser import load
-from biatt.training.run import METRICS
 from biatt.training.train import split_treebank
 
 HERE = Path(__file__).parent

@@ -16,7 +16,8 @@ import biatt
 from biatt import parser as parser_module
 from biatt.annotate.tokeniser import raw_text
 from biatt.evaluation.metrics import evaluate
-from biatt.parser import MODELS, Parser
+from biatt.model_folder import MODELS
+from biatt.parser import Parser
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = Path(parser_module.__file__).parent

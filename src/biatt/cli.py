@@ -439,7 +439,7 @@ def vectors(
 @app.command()
 def info(model: Annotated[str, typer.Argument(help=MODEL_HELP)] = "en") -> None:
     """Say what a model is."""
-    from biatt.parser import find_model
+    from biatt.model_folder import CARD, find_model
 
     parser = biatt.load(model)
     facts = {
@@ -457,7 +457,7 @@ def info(model: Annotated[str, typer.Argument(help=MODEL_HELP)] = "en") -> None:
     }
     for name, value in facts.items():
         typer.echo(f"{name:26} {value}")
-    card = find_model(model) / "README.md"
+    card = find_model(model) / CARD
     if card.is_file():
         typer.echo("\n" + card.read_text(encoding="utf-8", errors="replace"), nl=False)
 

@@ -20,7 +20,19 @@ from biatt.errors import ConfigError, ModelError
 
 FORMAT_VERSION = 1  # a folder of a later version is refused, not guessed at
 SCALE = "E.scale"  # of packed embeddings
-SETTINGS, SYMBOLS, WEIGHTS = "config.json", "vocabulary.json", "model.safetensors"
+
+MODELS = Path(__file__).parent / "models"  # bundled with the package
+
+# Files and folders of a model.
+SETTINGS, SYMBOLS, WEIGHTS, CARD = "config.json", "vocabulary.json", "model.safetensors", "README.md"
+TAGGER, TOKENISER, ENSEMBLE = "tagger", "tokeniser", "ensemble"
+# Files and folders of a training run, which writes its model into the same folder.
+CHECKPOINT, METRICS, FINGERPRINT, FOLDS = (
+    "checkpoint.safetensors",
+    "metrics.jsonl",
+    "fingerprint.txt",
+    "folds",
+)
 
 
 class Stored(NamedTuple):
@@ -28,6 +40,41 @@ class Stored(NamedTuple):
     temperature: Temperature
     symbols: Any
     weights: dict[str, NDArray[Any]]
+
+
+def find_model(model: str | Path) -> Path:
+    """The folder of a model: a path, or the name of a bundled model; a path comes first."""
+    if (Path(model) / SETTINGS).is_file():
+        return Path(model)
+    bundled = sorted(folder.name for folder in MODELS.glob("*") if (folder / SETTINGS).is_file())
+    if str(model) in bundled:
+        return MODELS / str(model)
+    if Path(model).is_dir():
+        return Path(model)  # reading it raises the error that says what is missing
+    raise ModelError(
+        f"There is no model folder {model}, nor a bundled model of that name (bundled: {', '.join(bundled)})."
+    )
+
+
+def member_folder(folder: str | Path, number: int) -> Path:
+    """The folder of an ensemble's member; the first member is in `folder` itself, the others are 2, 3, …"""
+    return Path(folder) / ENSEMBLE / str(number)
+
+
+def member_folders(folder: str | Path) -> list[Path]:
+    """The folders of the further members that contain weights, in order."""
+    paths = [path for path in (Path(folder) / ENSEMBLE).glob("*") if (path / WEIGHTS).is_file()]
+    return sorted((path for path in paths if path.name.isdecimal()), key=lambda path: int(path.name))
+
+
+def is_finished(folder: Path) -> bool:
+    """Does the folder contain a model that needs no more training?"""
+    return (folder / WEIGHTS).exists() and not (folder / CHECKPOINT).exists()
+
+
+def is_begun(folder: Path) -> bool:
+    """Does the folder contain a model, a training run, or a part of one?"""
+    return any((folder / name).exists() for name in (WEIGHTS, CHECKPOINT, TAGGER, TOKENISER, ENSEMBLE))
 
 
 def read_model(folder: str | Path, format: str) -> Stored:

@@ -25,12 +25,19 @@ from biatt.encoding.batches import Batch, by_length, collate
 from biatt.encoding.vocabulary import Vocabulary
 from biatt.errors import BiattError, FormatError, ModelError
 from biatt.kernels.forward import FusedNetwork
-from biatt.model_folder import SETTINGS, WEIGHTS, read_model, write_model
+from biatt.model_folder import (
+    ENSEMBLE,
+    TAGGER,
+    TOKENISER,
+    find_model,
+    member_folder,
+    member_folders,
+    read_model,
+    write_model,
+)
 from biatt.threads import fewer_collections, in_order, one_matrix_thread
 
 FORMAT = "biatt"  # what the folder of a parser calls itself
-TAGGER_FOLDER, TOKENISER_FOLDER, ENSEMBLE_FOLDER = "tagger", "tokeniser", "ensemble"  # inside it
-MODELS = Path(__file__).parent / "models"  # those that come with the package
 
 WINDOW_SENTENCES = 256  # read ahead and sorted by length; bounds the memory of a stream
 WINDOW_CHARACTERS = 25_000  # of raw text: about as much
@@ -94,9 +101,9 @@ class Parser:
             raise ModelError(f"{folder}: {error}") from error
         for other in member_folders(folder):
             parser.add(cls.load(other, device=device, fused=fused))
-        if (part := Path(folder) / TAGGER_FOLDER).is_dir():
+        if (part := Path(folder) / TAGGER).is_dir():
             parser.tagger = Tagger.load(part)
-        if (part := Path(folder) / TOKENISER_FOLDER).is_dir():
+        if (part := Path(folder) / TOKENISER).is_dir():
             parser.tokeniser = Tokeniser.load(part)
         return parser
 
@@ -110,14 +117,14 @@ class Parser:
 
     def save(self, folder: str | Path) -> None:
         """Write the model folder; parts of another model that it held are removed."""
-        for part in (ENSEMBLE_FOLDER, TAGGER_FOLDER, TOKENISER_FOLDER):
+        for part in (ENSEMBLE, TAGGER, TOKENISER):
             shutil.rmtree(Path(folder) / part, ignore_errors=True)
         for number, member in enumerate(self.members, 2):
             member.save(member_folder(folder, number))
         if self.tagger:
-            self.tagger.save(Path(folder) / TAGGER_FOLDER)
+            self.tagger.save(Path(folder) / TAGGER)
         if self.tokeniser:
-            self.tokeniser.save(Path(folder) / TOKENISER_FOLDER)
+            self.tokeniser.save(Path(folder) / TOKENISER)
         self.write(folder)
 
     def write(self, folder: str | Path) -> None:
@@ -237,17 +244,6 @@ class Parser:
         ]
 
 
-def member_folder(folder: str | Path, number: int) -> Path:
-    """Where the other members of an ensemble are: 2, 3, …"""
-    return Path(folder) / ENSEMBLE_FOLDER / str(number)
-
-
-def member_folders(folder: str | Path) -> list[Path]:
-    """Those that can speak already."""
-    found = [path for path in (Path(folder) / ENSEMBLE_FOLDER).glob("*") if (path / WEIGHTS).is_file()]
-    return sorted((path for path in found if path.name.isdecimal()), key=lambda path: int(path.name))
-
-
 def windows(sentences: Iterable[Sentence]) -> Iterator[list[Sentence]]:
     """Runs of sentences; where the stream breaks off with an error, what came before it is still given."""
     window: list[Sentence] = []
@@ -331,17 +327,3 @@ def _with_heads(
 def load(model: str | Path, *, device: str = "cpu", fused: bool | None = None) -> Parser:
     """Load a model folder, or a bundled model by its name, like "en"; nothing in it is ever executed."""
     return Parser.load(find_model(model), device=device, fused=fused)
-
-
-def find_model(model: str | Path) -> Path:
-    """The folder of a model: a path to one, or the name of one that is bundled; a path comes first."""
-    if (Path(model) / SETTINGS).is_file():
-        return Path(model)
-    bundled = sorted(folder.name for folder in MODELS.glob("*") if (folder / SETTINGS).is_file())
-    if str(model) in bundled:
-        return MODELS / str(model)
-    if Path(model).is_dir():
-        return Path(model)  # which loading will complain about
-    raise ModelError(
-        f"There is no model folder {model}, nor a bundled model of that name (bundled: {', '.join(bundled)})."
-    )

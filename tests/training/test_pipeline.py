@@ -18,9 +18,9 @@ from biatt.data.sentence import Sentence
 from biatt.data.toy_treebank import generate
 from biatt.errors import ConfigError, ModelError, TrainingError
 from biatt.evaluation.metrics import evaluate
+from biatt.model_folder import FOLDS
 from biatt.parser import Parser
 from biatt.presets import PipelineConfig, preset
-from biatt.training.pipeline import FOLDS_FOLDER
 from biatt.training.run import Silent
 from biatt.training.train import train
 
@@ -149,7 +149,7 @@ def test_interrupted_pipeline_resumes_to_the_same_bits(tmp_path: Path) -> None:
         out = tmp_path / f"cut{stop}"
         with pytest.raises(KeyboardInterrupt):
             train(path, out=out, config=quick, pipeline=text, listener=StopsAt(stop))
-        assert (out / FOLDS_FOLDER).exists() == (stop > 4)
+        assert (out / FOLDS).exists() == (stop > 4)
         train(path, out=out, config=quick, pipeline=text, resume=True)
         assert contents(out) == contents(tmp_path / "whole")
     train(

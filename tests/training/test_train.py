@@ -29,12 +29,13 @@ from biatt.data.toy_treebank import generate
 from biatt.encoding.vocabulary import Vocabulary
 from biatt.errors import BiattError, ConfigError, FormatError, ModelError, TrainingError
 from biatt.evaluation.metrics import evaluate
+from biatt.model_folder import CHECKPOINT, FINGERPRINT, METRICS
 from biatt.parser import Parser, load
 from biatt.training import train as training
 from biatt.training.checkpoint import State
 from biatt.training.optimiser import Adam
-from biatt.training.run import CHECKPOINT, METRICS, Silent
-from biatt.training.train import FINGERPRINT, ParserRun, split_treebank, train
+from biatt.training.run import Silent
+from biatt.training.train import ParserRun, split_treebank, train
 
 SOURCE = Path(__file__).parents[2] / "src"
 SMALL = with_settings(Config(), ["hidden=16", "rate=0.01", "epochs=4", "batch_words=100", "clip=1"])

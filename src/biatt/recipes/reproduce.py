@@ -43,10 +43,11 @@ from biatt.errors import ConfigError
 from biatt.evaluation.comparison import compare
 from biatt.evaluation.metrics import evaluate
 from biatt.evaluation.results import Punctuation, Style
+from biatt.model_folder import METRICS, is_finished
 from biatt.parser import load
 from biatt.presets import preset
 from biatt.recipes.plots import draw
-from biatt.training.run import Listener, is_finished
+from biatt.training.run import Listener
 from biatt.training.train import train
 
 if sys.version_info >= (3, 11):
@@ -216,7 +217,7 @@ def measure(
             ).as_dict()
             for decoder in get_args(Decoder)
         }
-    history = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    history = [json.loads(line) for line in (folder / METRICS).read_text().splitlines()]
     return {
         "name": run.name,
         "seed": seed,

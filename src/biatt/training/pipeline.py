@@ -23,13 +23,11 @@ from biatt.config import Config
 from biatt.data.sentence import FORM, Sentence
 from biatt.encoding.vocabulary import Indices, Vocabulary
 from biatt.errors import TrainingError
+from biatt.model_folder import FOLDS, METRICS, TAGGER, TOKENISER
 from biatt.network.autograd import in_threads
-from biatt.parser import TAGGER_FOLDER, TOKENISER_FOLDER
 from biatt.presets import PipelineConfig
 from biatt.training.labeller_run import Data, LabellerRun, Save
-from biatt.training.run import METRICS, Listener, fingerprint_of
-
-FOLDS_FOLDER = "folds"  # inside the parser's folder, while it is in the making
+from biatt.training.run import Listener, fingerprint_of
 
 
 class TextModels:
@@ -82,7 +80,7 @@ class TextModels:
         def save(weights: dict[str, NDArray[Any]]) -> None:
             Tokeniser(config, characters, multiword, weights, spaces=spaces).save(folder)
 
-        folder = self.out / TOKENISER_FOLDER
+        folder = self.out / TOKENISER
         run = self._run(config, LABELS, data(train), data(dev), characters.dropped(), save)
         self._finish(run, folder, self.train)
         return Tokeniser.load(folder)
@@ -117,29 +115,29 @@ class TextModels:
             self.listener.message("The treebank has neither tags nor lemmas: there is no tagger.")
             return self.train, self.dev
         self.listener.message("== the tagger")
-        tagger = self.train_tagger(self.out / TAGGER_FOLDER, self.train, labels)
+        tagger = self.train_tagger(self.out / TAGGER, self.train, labels)
         found: dict[int, Sentence] = {}
         for fold in range(self.folds):
             self.listener.message(f"== tagger {fold + 1} of {self.folds} that tag each other's sentences")
             own = range(fold, len(self.train), self.folds)
             rest = [sentence for i, sentence in enumerate(self.train) if i % self.folds != fold]
-            folder = self.out / FOLDS_FOLDER / str(fold + 1)
+            folder = self.out / FOLDS / str(fold + 1)
             other = self.train_tagger(folder, rest or self.train, labels)
             found.update(zip(own, other.tag([self.train[i] for i in own]), strict=True))
         return [found[i] for i in range(len(self.train))], tagger.tag(self.dev)
 
     def is_clean(self) -> bool:
         """Has everything that only training needed been removed, which is the last thing to happen?"""
-        return not (self.out / FOLDS_FOLDER).exists()
+        return not (self.out / FOLDS).exists()
 
     def clean(self) -> None:
         """Remove what only training needed."""
-        shutil.rmtree(self.out / FOLDS_FOLDER, ignore_errors=True)
+        shutil.rmtree(self.out / FOLDS, ignore_errors=True)
 
     def scores(self) -> dict[str, dict[str, float]]:
         """The dev scores of the best epoch of tokeniser and tagger, by kind of label."""
         found = {}
-        for name in (TOKENISER_FOLDER, TAGGER_FOLDER):
+        for name in (TOKENISER, TAGGER):
             path = self.out / name / METRICS
             if path.is_file():
                 records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]

@@ -29,13 +29,10 @@ from biatt.data.files import replacing
 from biatt.data.sentence import Sentence
 from biatt.encoding.batches import shuffled
 from biatt.errors import ConfigError, TrainingError
-from biatt.model_folder import WEIGHTS
+from biatt.model_folder import CHECKPOINT, METRICS, WEIGHTS
 from biatt.network.model import Encoder, Noise
 from biatt.training.checkpoint import State, load_checkpoint, save_checkpoint, with_prefix
 from biatt.training.optimiser import Adam
-
-CHECKPOINT = "checkpoint.safetensors"
-METRICS = "metrics.jsonl"
 
 
 class Listener(Protocol):
@@ -293,11 +290,6 @@ def make_folder(out: Path) -> None:
         raise ConfigError(f"{out} cannot be a folder for the model: {error.strerror}.") from error
     if not os.access(out, os.W_OK):
         raise ConfigError(f"{out} is a folder that cannot be written to.")
-
-
-def is_finished(out: Path) -> bool:
-    """Does the folder hold a model that needs no more training?"""
-    return (out / WEIGHTS).exists() and not (out / CHECKPOINT).exists()
 
 
 def fingerprint_of(

@@ -23,27 +23,17 @@ from biatt.encoding.vocabulary import Vocabulary
 from biatt.encoding.word_vectors import read_vectors
 from biatt.errors import ConfigError, TrainingError
 from biatt.evaluation import metrics
-from biatt.model_folder import WEIGHTS
+from biatt.model_folder import CARD, FINGERPRINT, TOKENISER, is_begun, is_finished, member_folder
 from biatt.network.autograd import in_threads
 from biatt.network.losses import disagreement, log_likelihood, taught
 from biatt.network.model import BiAtt, Noise, scores, torch_device
-from biatt.parser import (
-    BATCH_WORDS,
-    ENSEMBLE_FOLDER,
-    TAGGER_FOLDER,
-    TOKENISER_FOLDER,
-    Parser,
-    member_folder,
-    with_best_tree,
-)
+from biatt.parser import BATCH_WORDS, Parser, with_best_tree
 from biatt.presets import PipelineConfig
 from biatt.training.card import model_card
 from biatt.training.distillation import Lesson, lessons, load_teacher, together
-from biatt.training.run import CHECKPOINT, Listener, Run, Silent, fingerprint_of, is_finished, make_folder
+from biatt.training.run import Listener, Run, Silent, fingerprint_of, make_folder
 
 EMBEDDED = ("columns", "min_count", "affixes", "embedding")  # what a vocabulary and vectors depend on
-CARD = "README.md"
-FINGERPRINT = "fingerprint.txt"  # of all that the folder's models are trained from
 
 
 def train(
@@ -84,10 +74,10 @@ def train(
         raise ConfigError(f"The seed must be from 0 to 2^63 - 1, not {seed}.")
     files = [train] if isinstance(train, (str, Path)) else list(train)
     train_sentences, dev_sentences = split_treebank(files, dev, dev_fraction, seed)
-    begun = _is_begun(out)
+    begun = is_begun(out)
     if begun and not resume:
         raise ConfigError(f"{out} already holds a model or a run: resume it, or name another folder.")
-    if pipeline and is_finished(out) and not (out / TOKENISER_FOLDER).exists():
+    if pipeline and is_finished(out) and not (out / TOKENISER).exists():
         raise ConfigError(f"{out} holds a parser that was trained without a pipeline: name another folder.")
     vectors = read_vectors(embeddings) if embeddings else None
     if vectors is not None:
@@ -191,12 +181,6 @@ def train(
 def _weights(parser: Parser) -> list[NDArray[Any]]:
     """All weights of a parser and of those that speak with it, in a fixed order."""
     return [one.weights[name] for one in (parser, *parser.members) for name in sorted(one.weights)]
-
-
-def _is_begun(out: Path) -> bool:
-    """Does the folder hold a model, or some part of one?"""
-    parts = (WEIGHTS, CHECKPOINT, TAGGER_FOLDER, TOKENISER_FOLDER, ENSEMBLE_FOLDER)
-    return any((out / part).exists() for part in parts)
 
 
 def _claim(out: Path, fingerprint: str, *, begun: bool) -> None:
