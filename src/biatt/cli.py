@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import os
 import shlex
 import sys
@@ -17,6 +16,7 @@ from typer.core import TyperGroup
 import biatt
 from biatt import presets
 from biatt.config import with_settings
+from biatt.data.visible import json_text, visible
 from biatt.errors import BiattError, ConfigError
 from biatt.options import Decoding, InputFormat, OutputFormat, Punctuation, Root, Style
 
@@ -41,7 +41,7 @@ class Verbs(TyperGroup):
 
 
 def _leave(text: str, *, code: int) -> NoReturn:
-    print(f"biatt: {text}", file=sys.stderr)
+    print(f"biatt: {visible(text)}", file=sys.stderr)
     raise SystemExit(code)
 
 
@@ -313,7 +313,7 @@ def evaluate(
         punctuation=punctuation.value if punctuation else None,
     )
     if as_json:
-        typer.echo(json.dumps(result.as_dict(), ensure_ascii=False, indent=1))
+        typer.echo(json_text(result.as_dict(), indent=1))
     else:
         _print_tables(result.tables())
 
@@ -346,7 +346,7 @@ def compare(
         seed=seed,
     )
     if as_json:
-        typer.echo(json.dumps(result.as_dict(), ensure_ascii=False, indent=1))
+        typer.echo(json_text(result.as_dict(), indent=1))
     else:
         _print_tables(result.tables(show=show))
 
@@ -366,7 +366,7 @@ def calibrate(
     if plot:
         calibration.draw(result, plot)
     if as_json:
-        typer.echo(json.dumps(result.as_dict(), ensure_ascii=False, indent=1))
+        typer.echo(json_text(result.as_dict(), indent=1))
     else:
         _print_tables(result.tables())
 
@@ -456,10 +456,11 @@ def info(model: Annotated[str, typer.Argument(help=MODEL_HELP)] = "en") -> None:
         },
     }
     for name, value in facts.items():
-        typer.echo(f"{name:26} {value}")
+        typer.echo(f"{name:26} {visible(value)}")
     card = find_model(model) / CARD
     if card.is_file():
-        typer.echo("\n" + card.read_text(encoding="utf-8", errors="replace"), nl=False)
+        text = card.read_text(encoding="utf-8", errors="replace")
+        typer.echo("\n" + visible(text, keep="\n\t"), nl=False)
 
 
 @app.command()

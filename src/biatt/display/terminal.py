@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import re
 import unicodedata
 from html import escape
 from typing import Any, NamedTuple
 
 from biatt.data.sentence import DEPREL, FORM, HEAD, UPOS, Sentence
+from biatt.data.visible import json_text, visible
 from biatt.errors import FormatError
-
-# Control characters would move the cursor or colour the terminal; XML forbids the rest.
-_UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff]")
 
 # Where the line of a word meets a stem, by whether the stem goes on (upwards, downwards).
 _AT_DEPENDENT = {(False, True): "╭", (True, True): "├", (True, False): "╰"}
@@ -103,7 +99,7 @@ def as_json(sentence: Sentence) -> str:
         }
         for i, token in enumerate(tokens):
             token |= {name: round(float(values[i]), 4) for name, values in columns.items()}
-    return json.dumps(result, ensure_ascii=False)
+    return json_text(result)
 
 
 def _dependents(sentence: Sentence) -> dict[int, list[int]]:
@@ -139,13 +135,9 @@ def _stem_levels(dependents: dict[int, list[int]], stems: dict[int, tuple[int, i
 
 
 def _padded(values: list[str]) -> list[str]:
-    shown = [_printable(value) for value in values]
+    shown = [visible(value) for value in values]
     width = max(map(_cells, shown), default=0)
     return [value + " " * (width - _cells(value)) for value in shown]
-
-
-def _printable(text: str) -> str:
-    return _UNPRINTABLE.sub("\ufffd", text)
 
 
 def _cells(text: str) -> int:
@@ -280,7 +272,7 @@ def _centres(
 
 def pixels(text: str, size: int) -> float:
     """About the width of the text: SVG cannot measure, so a little more than an average letter is wide."""
-    return 0.58 * size * _cells(text)
+    return 0.58 * size * _cells(visible(text))
 
 
 def _arrow(x: float, y: int) -> str:
@@ -292,4 +284,4 @@ def _text(kind: str, x: float, y: int, text: str) -> str:
 
 
 def escaped(text: str) -> str:
-    return escape(_printable(text), quote=False)
+    return escape(visible(text), quote=False)

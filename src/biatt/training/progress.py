@@ -9,6 +9,8 @@ from typing import Any, TypeVar
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
+from biatt.data.visible import visible
+
 D = TypeVar("D", bound="Display")
 
 UNSHOWN = (
@@ -46,7 +48,7 @@ class Display:
         self.bar.stop()
 
     def message(self, text: str) -> None:
-        self.console.print(text, soft_wrap=True)
+        self.console.print(visible(text), soft_wrap=True)
 
     def start(self, title: str, words: int) -> None:
         if self.task is not None:
