@@ -19,40 +19,19 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_model import LARGER, parts
 from threadpoolctl import threadpool_info
 
 from biatt import parser as parser_module
-from biatt.config import COLUMNS, Config, ModelConfig
 from biatt.data.arcs import is_projective, is_tree
 from biatt.data.conll import read, write
 from biatt.data.sentence import DEPREL, DEPS, HEAD, PDEPREL, PHEAD, Sentence
 from biatt.data.toy_treebank import generate
 from biatt.decode.decoders import heads as decoded_heads
-from biatt.encoding.vocabulary import Vocabulary
 from biatt.errors import FormatError, ModelError
 from biatt.parser import WINDOW_SENTENCES, Parser, load
+from builders import LARGER, TREEBANK, parts, random_parser
 
-TREEBANK = generate(60)
 SOURCE = Path(parser_module.__file__).parents[1]
-
-
-def random_parser(
-    variant: dict[str, Any] | None = None,
-    *,
-    hidden: int = 8,
-    deviation: float = 0.5,
-    seed: int = 0,
-    **options: Any,
-) -> Parser:
-    """Random weights give trees as wild as can be: crossing, with several roots, with cycles in argmax."""
-    config = Config(ModelConfig(hidden=hidden, min_count=1, **(variant or {})))
-    affixes = config.model.affixes
-    vocabulary = Vocabulary.build(TREEBANK, columns=COLUMNS, min_count=1, affixes=affixes)
-    shapes = config.model.shapes(rows=vocabulary.size, relations=len(vocabulary.relations))
-    draw = np.random.default_rng(seed)
-    weights = {name: draw.normal(0, deviation, shape).astype(np.float32) for name, shape in shapes.items()}
-    return Parser(config, vocabulary, weights, **options)
 
 
 BEYOND = {**LARGER, "affixes": 2}

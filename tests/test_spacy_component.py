@@ -10,14 +10,11 @@ import pytest
 
 spacy = pytest.importorskip("spacy", reason="needs spaCy: pip install 'biatt[spacy]'")
 
-from test_tagger import random_tagger  # noqa: E402
-from test_tokeniser import random_tokeniser  # noqa: E402
-
 from biatt.data.toy_treebank import generate  # noqa: E402
 from biatt.errors import ModelError  # noqa: E402
 from biatt.parser import Parser  # noqa: E402
 from biatt.spacy_component import BiattComponent  # noqa: E402
-from test_parser import random_parser  # noqa: E402
+from builders import random_parser, random_tagger, random_tokeniser  # noqa: E402
 
 TEXTS = [
     "The baker saw a bird. Clara laughs, doesn't she?",

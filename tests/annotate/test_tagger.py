@@ -11,27 +11,16 @@ import torch
 
 from biatt.annotate.labeller import Labels, best_labels
 from biatt.annotate.tagger import FORMAT, Tagger, gold_columns, is_tagged, labels_of
-from biatt.config import Config, ModelConfig
 from biatt.data.sentence import FEATS, LEMMA, UPOS, XPOS, Sentence
 from biatt.data.toy_treebank import generate
 from biatt.encoding.batches import collate
-from biatt.encoding.vocabulary import Vocabulary
 from biatt.errors import ModelError
 from biatt.model_folder import packed, write_model
 from biatt.network.model import Labeller
+from builders import random_tagger
 
 TREEBANK = generate(40, seed=5)
 BARE = [Sentence.from_words(sentence.forms) for sentence in TREEBANK]
-
-
-def random_tagger(config: ModelConfig | None = None, labels: Labels | None = None) -> Tagger:
-    model = config or ModelConfig(hidden=6, columns=("form",), affixes=2, layers=2)
-    vocabulary = Vocabulary.build(TREEBANK, columns=model.columns, min_count=1, affixes=model.affixes)
-    labels = labels or labels_of(TREEBANK)
-    draw = np.random.default_rng(1)
-    shapes = model.labeller_shapes(rows=vocabulary.size, labels=labels.size)
-    weights = {name: draw.normal(0, 0.5, shape).astype(np.float32) for name, shape in shapes.items()}
-    return Tagger(Config(model), vocabulary, labels, weights)
 
 
 @pytest.mark.parametrize("fused", [True, False])

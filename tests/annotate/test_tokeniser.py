@@ -10,35 +10,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from biatt.annotate import tokeniser as module
-from biatt.annotate.multiword import Multiword
 from biatt.annotate.tokeniser import (
-    LABELS,
     NO_SPACE,
-    Characters,
     Paragraph,
     Tokeniser,
     cut,
     paragraphs,
     raw_text,
 )
-from biatt.config import Config, ModelConfig
 from biatt.data.conll import read
 from biatt.data.sentence import Sentence
 from biatt.data.toy_treebank import generate
 from biatt.errors import ModelError
+from builders import CHARACTERS, random_tokeniser
 
 TREEBANK = generate(40, seed=3)
-CHARACTERS = Characters.build(" ".join(" ".join(s.forms) for s in TREEBANK).split(), min_count=1)
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from(" .\n\t'\"abc"), max_size=120)
-
-
-def random_tokeniser(seed: int = 0, *, spaces: bool = False) -> Tokeniser:
-    """Random weights: ends of tokens and sentences anywhere."""
-    config = Config(ModelConfig(hidden=6))
-    shapes = config.model.labeller_shapes(rows=CHARACTERS.size, labels=LABELS.size)
-    draw = np.random.default_rng(seed)
-    weights = {name: draw.normal(0, 1, shape).astype(np.float32) for name, shape in shapes.items()}
-    return Tokeniser(config, CHARACTERS, Multiword.learned([("ab", ["a", "b"])]), weights, spaces=spaces)
 
 
 def text_of(sentences: list[Sentence]) -> str:

@@ -27,7 +27,7 @@ from biatt.decode.confidence import (
 from biatt.display import terminal as render
 from biatt.errors import ConfigError
 from biatt.parser import Parser
-from test_parser import random_parser
+from builders import random_parser
 
 PARSER = random_parser(seed=3)
 

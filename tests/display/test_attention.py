@@ -4,13 +4,14 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from test_confidence import PARSER
 
 from biatt.data.sentence import Sentence
 from biatt.data.toy_treebank import generate
 from biatt.display.attention import attention
 from biatt.errors import ConfigError
+from builders import random_parser
 
+PARSER = random_parser(seed=3)
 SVG = "{http://www.w3.org/2000/svg}"
 
 

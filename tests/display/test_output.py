@@ -17,8 +17,9 @@ from biatt.display.output import format_for, write_parsed
 from biatt.display.png import png, stacked
 from biatt.errors import ConfigError, FormatError
 from biatt.parser import LONGEST_SENTENCE
-from test_parser import PARSER
+from builders import random_parser
 
+PARSER = random_parser()
 SENTENCES = generate(3, seed=9)
 
 

@@ -9,12 +9,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from test_confidence import PARSER
 
 from biatt.data.scores import Temperature
 from biatt.data.toy_treebank import generate
 from biatt.errors import BiattError
 from biatt.evaluation.calibration import Bin, calibrate, calibration_error, draw, reliability
+from builders import random_parser
+
+PARSER = random_parser(seed=3)
 
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1, max_size=60), st.integers(1, 12))

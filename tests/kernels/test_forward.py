@@ -10,18 +10,6 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from test_model import (
-    RELATIONS,
-    ROWS,
-    VARIANTS,
-    _one_thread,  # noqa: F401 (for all tests here too)
-    every_ablation,
-    every_variant,
-    network,
-    parts,
-    random_sentences,
-    slow_forward,
-)
 
 from biatt.config import ModelConfig
 from biatt.data.scores import Scores, split_scores
@@ -29,6 +17,17 @@ from biatt.encoding.batches import Batch, collate
 from biatt.errors import ModelError
 from biatt.kernels.forward import FusedNetwork
 from biatt.network.model import BiAtt, scores
+from builders import (
+    RELATIONS,
+    ROWS,
+    VARIANTS,
+    every_ablation,
+    every_variant,
+    network,
+    parts,
+    random_sentences,
+)
+from equations import slow_forward
 
 
 def weights_of(model: BiAtt) -> dict[str, NDArray[Any]]:

@@ -9,22 +9,6 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_model import (
-    LARGER,
-    RELATIONS,
-    ROWS,
-    VARIANTS,
-    _one_thread,  # noqa: F401 (for all tests here too)
-    every_ablation,
-    every_variant,
-    gradients,
-    log_y_by_head,
-    network,
-    noise,
-    parts,
-    random_sentences,
-    slow_forward,
-)
 from torch import Tensor
 
 from biatt.config import ModelConfig
@@ -33,6 +17,21 @@ from biatt.network import autograd as fused
 from biatt.network import model
 from biatt.network.losses import disagreement, log_likelihood
 from biatt.network.model import BiAtt, scores
+from builders import (
+    LARGER,
+    RELATIONS,
+    ROWS,
+    VARIANTS,
+    every_ablation,
+    every_variant,
+    gradients,
+    log_y_by_head,
+    network,
+    noise,
+    parts,
+    random_sentences,
+)
+from equations import slow_forward
 
 
 def pair(variant: dict[str, Any], **options: Any) -> tuple[BiAtt, BiAtt]:

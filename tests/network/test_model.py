@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 from math import exp, log, tanh
 from typing import Any
@@ -15,7 +14,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from biatt.config import ModelConfig, TrainingConfig
-from biatt.data.scores import Scores, split_scores
+from biatt.data.scores import split_scores
 from biatt.encoding.batches import Batch, collate
 from biatt.encoding.vocabulary import Encoded
 from biatt.network.losses import disagreement, log_likelihood, taught
@@ -26,109 +25,31 @@ from biatt.network.model import (
     Output,
     attention,
     gru_step,
-    pair_logits,
     query_recurrence,
     recurrence,
     scores,
 )
 from biatt.training.distillation import Lesson, together
-
-Array = np.ndarray[Any, np.dtype[np.float64]]
-
-ROWS, RELATIONS = 9, 4
-CPU = torch.device("cpu")
-
-# What goes beyond the paper.
-LARGER: dict[str, Any] = {"layers": 2, "query_input": "memory", "pair_hidden": 5}
-# Every network of the paper that the configuration can describe, hidden and embedding sizes aside; what goes
-# beyond it, each alone and all with each ablation.
-VARIANTS: list[dict[str, Any]] = [
-    {"directions": directions, "feedback": feedback, "reset": reset, "shared_memory_projection": shared}
-    for directions, feedback, reset, shared in product(
-        ("both", "left-to-right", "right-to-left"), (True, False), ("before", "after"), (True, False)
-    )
-] + [
-    {"attention": "single", "feedback": False, "reset": reset, "shared_memory_projection": shared}
-    for reset, shared in product(("before", "after"), (True, False))
-]
-VARIANTS += [{"layers": 3}, {"query_input": "memory"}, {"pair_hidden": 5}]
-VARIANTS += [
-    {**LARGER, **ablation}
-    for ablation in (
-        {},
-        {"directions": "left-to-right"},
-        {"directions": "right-to-left"},
-        {"feedback": False},
-        {"directions": "left-to-right", "feedback": False},
-        {"attention": "single", "feedback": False},
-        {"reset": "after", "shared_memory_projection": False},
-    )
-]
-# Each ablation on its own.
-ABLATIONS: list[dict[str, Any]] = [
-    {},
-    {"directions": "left-to-right"},
-    {"directions": "right-to-left"},
-    {"feedback": False},
-    {"attention": "single", "feedback": False},
-    {"shared_memory_projection": False},
-    {"reset": "after"},
-    {"layers": 2},
-    {"query_input": "memory"},
-    {"pair_hidden": 5},
+from builders import (
+    ABLATIONS,
     LARGER,
-]
+    RELATIONS,
+    ROWS,
+    VARIANTS,
+    encoded,
+    every_ablation,
+    every_variant,
+    gradients,
+    log_likelihood_of,
+    log_y_by_head,
+    network,
+    noise,
+    parts,
+    random_sentences,
+)
+from equations import slow_forward, slow_log_likelihood
 
-
-def named(variant: dict[str, Any]) -> str:
-    return " ".join(f"{key}={value}" for key, value in variant.items()) or "paper"
-
-
-every_variant = pytest.mark.parametrize("variant", VARIANTS, ids=named)
-every_ablation = pytest.mark.parametrize("variant", ABLATIONS, ids=named)
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    """Torch's threads wait for each other longer than they work on networks as small as these."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
-def network(variant: dict[str, Any], *, hidden: int = 3, embedding: int = 2, seed: int = 0) -> BiAtt:
-    """A network with random biases and first states too, so that each of them matters."""
-    config = ModelConfig(hidden=hidden, embedding=embedding, **variant)
-    result = BiAtt(config, rows=ROWS, relations=RELATIONS).double()
-    generator = torch.Generator().manual_seed(seed)
-    with torch.no_grad():
-        for parameter in result.parameters():
-            parameter.normal_(0.0, 0.7, generator=generator)
-    return result
-
-
-def encoded(bags: list[list[int]], heads: list[int], relations: list[int]) -> Encoded:
-    """A sentence from the rows of E of each word; ROOT, row 0, is put before."""
-    bags = [[0], *bags]
-    return Encoded(
-        rows=np.array([row for bag in bags for row in bag], np.int32),
-        offsets=np.cumsum([0] + [len(bag) for bag in bags]).astype(np.int32),
-        heads=np.array(heads, np.int32),
-        relations=np.array(relations, np.int32),
-    )
-
-
-def random_sentences(lengths: list[int], *, seed: int = 0) -> list[Encoded]:
-    draw = np.random.default_rng(seed)
-    return [
-        encoded(
-            [draw.integers(1, ROWS, draw.integers(0, 4)).tolist() for _ in range(n)],  # may have no rows
-            draw.integers(0, n + 1, n).tolist(),
-            draw.integers(0, RELATIONS, n).tolist(),
-        )
-        for n in lengths
-    ]
+CPU = torch.device("cpu")
 
 
 @st.composite
@@ -140,135 +61,6 @@ def sentences(draw: st.DrawFn) -> Encoded:
         draw(st.lists(st.integers(0, n), min_size=n, max_size=n)),
         draw(st.lists(st.integers(-1, RELATIONS - 1), min_size=n, max_size=n)),
     )
-
-
-# The slow twin: vectors, one word and one head at a time, in the paper's words
-
-
-def lrel(x: Array) -> Array:
-    return np.array([value if value > 0 else 0.1 * value for value in x])
-
-
-def sigmoid(x: Array) -> Array:
-    return 1 / (1 + np.exp(-x))
-
-
-def softmax(x: Array) -> Array:
-    result: Array = np.exp(x) / np.exp(x).sum()
-    return result
-
-
-def slow_gru(previous: Array, x: Array, W: Array, U: Array, b: Array, reset: str) -> Array:
-    """Cho et al. 2014 with LReL: W is 3h × inputs, U is 3h × h, parts in the order r, z, candidate."""
-    (W_r, W_z, W_h), (U_r, U_z, U_h), (b_r, b_z, b_h) = (np.split(part, 3) for part in (W, U, b))
-    r = sigmoid(W_r @ x + U_r @ previous + b_r)
-    z = sigmoid(W_z @ x + U_z @ previous + b_z)
-    history = U_h @ (r * previous) if reset == "before" else r * (U_h @ previous)
-    return z * previous + (1 - z) * lrel(W_h @ x + history + b_h)
-
-
-def slow_forward(
-    model: BiAtt, sentence: Encoded, masks: Sequence[Array] | None = None
-) -> tuple[Array, Array]:
-    """log a, (attentions, n, n + 1), and log y of every word and head, (n, n + 1, R), of one sentence.
-
-    Masks are what dropout multiplies by: embeddings, each layer of the memory, and queries.
-    """
-    config, n, h = model.config, sentence.words, model.config.hidden
-    w = {name: parameter.detach().numpy() for name, parameter in model.named_parameters()}
-    x_mask, *m_masks, q_mask = masks or [np.float64(1)] * (config.layers + 1) + [np.ones((2, h))]
-
-    def gru(part: str, k: int, previous: Array, x: Array, W: Array) -> Array:
-        return slow_gru(previous, x, W.T, w[f"{part}.U"][k].T, w[f"{part}.bias"][k], config.reset)
-
-    # x_i = LReL[P(E e_i + …)], with a bias
-    x = []
-    for i in range(n + 1):
-        total = np.zeros(config.width)
-        for row in sentence.rows[sentence.offsets[i] : sentence.offsets[i + 1]]:
-            total = total + w["E.weight"][row]
-        x.append(x_mask * lrel(w["P"].T @ total + w["P_bias"]))
-
-    # m_j = [hˡ_j; hʳ_j], ROOT included, of x or of the layer before
-    m = x
-    for name, mask in zip(["memory", "memory2", "memory3"][: config.layers], m_masks, strict=True):
-        left, right = {-1: w[f"{name}.first"][0]}, {n + 1: w[f"{name}.first"][1]}
-        for j in range(n + 1):
-            left[j] = gru(name, 0, left[j - 1], m[j], w[f"{name}.W"][0])
-        for j in range(n, -1, -1):
-            right[j] = gru(name, 1, right[j + 1], m[j], w[f"{name}.W"][1])
-        m = [mask * np.concatenate([left[j], right[j]]) for j in range(n + 1)]
-    read = m if config.query_input == "memory" else x
-
-    def headword_probabilities(k: int, q: Array) -> Array:
-        """Equations 1 and 2."""
-        C = w["C"][0] if config.shared_memory_projection else w["C"][k]
-        return softmax(np.array([w["v"][k] @ np.tanh(C.T @ m[j] + w["D"][k].T @ q) for j in range(n + 1)]))
-
-    def soft_headword(a: Array) -> Array:
-        total = np.zeros(2 * h)
-        for j in range(n + 1):
-            total = total + a[j] * m[j]
-        return total
-
-    directions = {"both": "lr", "left-to-right": "l", "right-to-left": "r"}[config.directions]
-    q: list[dict[int, Array]] = []
-    a: list[dict[int, Array]] = []
-    soft: list[dict[int, Array]] = []
-    for k, direction in enumerate(directions):
-        q.append({})
-        a.append({})
-        soft.append({})
-        state, headword = w["query.first"][k], np.zeros(2 * h)
-        for t in range(1, n + 1) if direction == "l" else range(n, 0, -1):
-            if config.feedback:  # q_t = GRU(q_{t−1}, [m̃_{t−1}; x_t])
-                weights = np.concatenate([w["F"][k], w["query.W"][k]])
-                state = gru("query", k, state, np.concatenate([headword, read[t]]), weights)
-            else:
-                state = gru("query", k, state, read[t], w["query.W"][k])
-            q[k][t] = state
-            if config.attention == "agreement":
-                a[k][t] = headword_probabilities(k, state)
-                soft[k][t] = headword = soft_headword(a[k][t])
-    if config.attention == "single":
-        a = [{t: headword_probabilities(0, np.concatenate([q[0][t], q[1][t]])) for t in range(1, n + 1)}]
-        soft = [{t: soft_headword(a[0][t]) for t in range(1, n + 1)}]
-
-    # y_t = softmax(U[m̃ˡ_t; m̃ʳ_t] + W[qˡ_t; qʳ_t]), equation 5, with a bias; beyond the paper, a hidden layer
-    # over the queries and the memories of the word and of its head j is added before the softmax
-    U, W = np.concatenate(list(w["U"])).T, np.concatenate(list(w["W"])).T
-    y = np.empty((n, n + 1, RELATIONS))
-    for t, j in product(range(1, n + 1), range(n + 1)):
-        queries = np.concatenate([mask * part[t] for part, mask in zip(q, q_mask, strict=False)])
-        logits = U @ np.concatenate([part[t] for part in soft]) + W @ queries + w["relation_bias"]
-        if config.pair_hidden:
-            words = w["pair.word"].T @ m[t] + np.concatenate(list(w["pair.query"])).T @ queries
-            logits = logits + w["pair.out"].T @ lrel(words + w["pair.head"].T @ m[j] + w["pair.bias"])
-        y[t - 1, j] = softmax(logits)
-    return np.log([[part[t] for t in range(1, n + 1)] for part in a]), np.log(y)
-
-
-def slow_log_likelihood(log_a: Array, log_y: Array, sentence: Encoded, *, smoothing: float = 0.0) -> float:
-    """Each gold choice, mixed with the mean over all choices in its place."""
-    total = 0.0
-    for t, (head, relation) in enumerate(zip(sentence.heads, sentence.relations, strict=True)):
-        choices = [(a[t], head) for a in log_a]
-        choices += [(log_y[t, head], relation)] if relation >= 0 else []
-        for values, gold in choices:
-            total += (1 - smoothing) * values[gold] + smoothing * sum(values) / len(values)
-    return total
-
-
-def log_y_by_head(output: Output) -> Array:
-    """The log-probabilities of the relations of the only sentence, with each head for all words."""
-    n = len(output.relations)
-    logits = [pair_logits(output, torch.full((n,), head)) for head in range(n + 1)]
-    return torch.log_softmax(torch.stack(logits, 1), -1).detach().numpy()
-
-
-def parts(found: Scores) -> list[Array]:
-    """All arrays of a sentence's scores."""
-    return [*found[:3], *(found.relation_layer or ())]
 
 
 @every_variant
@@ -353,22 +145,6 @@ def test_two_words_by_hand(reset: Any) -> None:
 
 
 # Gradients
-
-
-def plain(model: BiAtt, batch: Batch) -> Tensor:
-    return log_likelihood(model(batch), batch)
-
-
-def gradients(
-    model: BiAtt, batch: Batch, objective: Callable[[BiAtt, Batch], Tensor] = plain
-) -> dict[str, Tensor]:
-    model.zero_grad()
-    objective(model, batch).backward()  # type: ignore[no-untyped-call]
-    result = {}
-    for name, parameter in model.named_parameters():
-        assert parameter.grad is not None, name
-        result[name] = parameter.grad.to_dense()
-    return result
 
 
 @torch.no_grad()
@@ -484,7 +260,9 @@ def test_gradient_of_the_disagreement() -> None:
 
 def test_gradient_of_the_disagreement_is_finite_past_the_end_of_a_sentence() -> None:
     model, batch = network({}), collate(random_sentences([1, 4]))
-    found = gradients(model, batch, lambda model, batch: disagreement(model(batch)) + 0 * plain(model, batch))
+    found = gradients(
+        model, batch, lambda model, batch: disagreement(model(batch)) + 0 * log_likelihood_of(model, batch)
+    )
     assert all(gradient.isfinite().all() for gradient in found.values())
     assert found["v"].any()
 
@@ -675,10 +453,6 @@ def test_log_likelihood_bounds_the_disagreement_of_the_attentions(seed: int, n: 
 
 
 # Dropout
-
-
-def noise(share: float, *, seed: int = 0) -> Noise:
-    return Noise(share, torch.Generator().manual_seed(seed))
 
 
 class Remembering(Noise):

@@ -1,0 +1,224 @@
+"""Objects that several test modules need: random parsers, taggers, tokenisers, networks and their input.
+
+No test module imports another. Only the functions that build torch networks import torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from biatt.annotate.labeller import Labels
+from biatt.annotate.multiword import Multiword
+from biatt.annotate.tagger import Tagger, labels_of
+from biatt.annotate.tokeniser import LABELS, Characters, Tokeniser
+from biatt.config import COLUMNS, Config, ModelConfig
+from biatt.data.scores import Scores
+from biatt.data.toy_treebank import generate
+from biatt.encoding.batches import Batch
+from biatt.encoding.vocabulary import Encoded, Vocabulary
+from biatt.parser import Parser
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from biatt.network.model import BiAtt, Noise, Output
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+
+# Parsers, taggers and tokenisers with random weights
+
+TREEBANK = generate(60)
+CHARACTERS = Characters.build(" ".join(" ".join(s.forms) for s in generate(40, seed=3)).split(), min_count=1)
+
+
+def random_parser(
+    variant: dict[str, Any] | None = None,
+    *,
+    hidden: int = 8,
+    deviation: float = 0.5,
+    seed: int = 0,
+    **options: Any,
+) -> Parser:
+    """A parser with random weights.
+
+    Its trees are of every kind: crossing, with several roots where they are allowed, with cycles in argmax.
+    """
+    config = Config(ModelConfig(hidden=hidden, min_count=1, **(variant or {})))
+    affixes = config.model.affixes
+    vocabulary = Vocabulary.build(TREEBANK, columns=COLUMNS, min_count=1, affixes=affixes)
+    shapes = config.model.shapes(rows=vocabulary.size, relations=len(vocabulary.relations))
+    draw = np.random.default_rng(seed)
+    weights = {name: draw.normal(0, deviation, shape).astype(np.float32) for name, shape in shapes.items()}
+    return Parser(config, vocabulary, weights, **options)
+
+
+def random_tagger(config: ModelConfig | None = None, labels: Labels | None = None) -> Tagger:
+    """A tagger with random weights, for the labels of a toy treebank unless others are given."""
+    sentences = generate(40, seed=5)
+    model = config or ModelConfig(hidden=6, columns=("form",), affixes=2, layers=2)
+    vocabulary = Vocabulary.build(sentences, columns=model.columns, min_count=1, affixes=model.affixes)
+    labels = labels or labels_of(sentences)
+    draw = np.random.default_rng(1)
+    shapes = model.labeller_shapes(rows=vocabulary.size, labels=labels.size)
+    weights = {name: draw.normal(0, 0.5, shape).astype(np.float32) for name, shape in shapes.items()}
+    return Tagger(Config(model), vocabulary, labels, weights)
+
+
+def random_tokeniser(seed: int = 0, *, spaces: bool = False) -> Tokeniser:
+    """A tokeniser with random weights: tokens and sentences end anywhere."""
+    config = Config(ModelConfig(hidden=6))
+    shapes = config.model.labeller_shapes(rows=CHARACTERS.size, labels=LABELS.size)
+    draw = np.random.default_rng(seed)
+    weights = {name: draw.normal(0, 1, shape).astype(np.float32) for name, shape in shapes.items()}
+    return Tokeniser(config, CHARACTERS, Multiword.learned([("ab", ["a", "b"])]), weights, spaces=spaces)
+
+
+# Networks and their variants
+
+# Rows of E and relations of every random network.
+ROWS, RELATIONS = 9, 4
+
+# Settings beyond the paper.
+LARGER: dict[str, Any] = {"layers": 2, "query_input": "memory", "pair_hidden": 5}
+# Every network of the paper that the configuration can describe, hidden and embedding sizes aside; then the
+# settings beyond the paper, each alone, and all together with each ablation.
+VARIANTS: list[dict[str, Any]] = [
+    {"directions": directions, "feedback": feedback, "reset": reset, "shared_memory_projection": shared}
+    for directions, feedback, reset, shared in product(
+        ("both", "left-to-right", "right-to-left"), (True, False), ("before", "after"), (True, False)
+    )
+] + [
+    {"attention": "single", "feedback": False, "reset": reset, "shared_memory_projection": shared}
+    for reset, shared in product(("before", "after"), (True, False))
+]
+VARIANTS += [{"layers": 3}, {"query_input": "memory"}, {"pair_hidden": 5}]
+VARIANTS += [
+    {**LARGER, **ablation}
+    for ablation in (
+        {},
+        {"directions": "left-to-right"},
+        {"directions": "right-to-left"},
+        {"feedback": False},
+        {"directions": "left-to-right", "feedback": False},
+        {"attention": "single", "feedback": False},
+        {"reset": "after", "shared_memory_projection": False},
+    )
+]
+# Each ablation on its own.
+ABLATIONS: list[dict[str, Any]] = [
+    {},
+    {"directions": "left-to-right"},
+    {"directions": "right-to-left"},
+    {"feedback": False},
+    {"attention": "single", "feedback": False},
+    {"shared_memory_projection": False},
+    {"reset": "after"},
+    {"layers": 2},
+    {"query_input": "memory"},
+    {"pair_hidden": 5},
+    LARGER,
+]
+
+
+def named(variant: dict[str, Any]) -> str:
+    """The name of a variant in a test's id."""
+    return " ".join(f"{key}={value}" for key, value in variant.items()) or "paper"
+
+
+every_variant = pytest.mark.parametrize("variant", VARIANTS, ids=named)
+every_ablation = pytest.mark.parametrize("variant", ABLATIONS, ids=named)
+
+
+def network(variant: dict[str, Any], *, hidden: int = 3, embedding: int = 2, seed: int = 0) -> BiAtt:
+    """A network in which biases and first states are random as well, so that each of them matters."""
+    import torch
+
+    from biatt.network.model import BiAtt
+
+    config = ModelConfig(hidden=hidden, embedding=embedding, **variant)
+    result = BiAtt(config, rows=ROWS, relations=RELATIONS).double()
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for parameter in result.parameters():
+            parameter.normal_(0.0, 0.7, generator=generator)
+    return result
+
+
+def noise(share: float, *, seed: int = 0) -> Noise:
+    """Dropout of this share."""
+    import torch
+
+    from biatt.network.model import Noise
+
+    return Noise(share, torch.Generator().manual_seed(seed))
+
+
+# Sentences as rows of E
+
+
+def encoded(bags: list[list[int]], heads: list[int], relations: list[int]) -> Encoded:
+    """A sentence from the rows of E of each word; ROOT, row 0, is put before."""
+    bags = [[0], *bags]
+    return Encoded(
+        rows=np.array([row for bag in bags for row in bag], np.int32),
+        offsets=np.cumsum([0] + [len(bag) for bag in bags]).astype(np.int32),
+        heads=np.array(heads, np.int32),
+        relations=np.array(relations, np.int32),
+    )
+
+
+def random_sentences(lengths: list[int], *, seed: int = 0) -> list[Encoded]:
+    """Sentences of these numbers of words, with random rows, heads and relations."""
+    draw = np.random.default_rng(seed)
+    return [
+        encoded(
+            [draw.integers(1, ROWS, draw.integers(0, 4)).tolist() for _ in range(n)],  # may have no rows
+            draw.integers(0, n + 1, n).tolist(),
+            draw.integers(0, RELATIONS, n).tolist(),
+        )
+        for n in lengths
+    ]
+
+
+# Results of networks
+
+
+def parts(found: Scores) -> list[Array]:
+    """All arrays of a sentence's scores."""
+    return [*found[:3], *(found.relation_layer or ())]
+
+
+def log_y_by_head(output: Output) -> Array:
+    """The log-probabilities of the relations of the only sentence, with each head for all words."""
+    import torch
+
+    from biatt.network.model import pair_logits
+
+    n = len(output.relations)
+    logits = [pair_logits(output, torch.full((n,), head)) for head in range(n + 1)]
+    return torch.log_softmax(torch.stack(logits, 1), -1).detach().numpy()
+
+
+def log_likelihood_of(model: BiAtt, batch: Batch) -> Tensor:
+    """The log-likelihood of a batch, the objective of training."""
+    from biatt.network.losses import log_likelihood
+
+    return log_likelihood(model(batch), batch)
+
+
+def gradients(
+    model: BiAtt, batch: Batch, objective: Callable[[BiAtt, Batch], Tensor] = log_likelihood_of
+) -> dict[str, Tensor]:
+    """The gradient of every parameter, by name."""
+    model.zero_grad()
+    objective(model, batch).backward()  # type: ignore[no-untyped-call]
+    result = {}
+    for name, parameter in model.named_parameters():
+        assert parameter.grad is not None, name
+        result[name] = parameter.grad.to_dense()
+    return result
