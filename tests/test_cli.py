@@ -13,7 +13,7 @@ import sys
 from dataclasses import fields
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from typer.testing import CliRunner
@@ -22,6 +22,8 @@ import biatt
 from biatt.cli import app
 from biatt.config import ModelConfig, TrainingConfig
 from biatt.data.toy_treebank import generate
+from biatt.options import PresetName
+from biatt.presets import PRESETS
 
 SOURCE = Path(__file__).parents[1] / "src"
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(SOURCE), "COLUMNS": "200", "NO_COLOR": "1"}
@@ -76,6 +78,10 @@ def test_settings_lists_every_setting_with_its_help() -> None:
     for item in (*fields(ModelConfig), *fields(TrainingConfig)):
         assert re.search(rf"^{item.name}=", found, re.MULTILINE)
         assert item.metadata["help"] in found
+
+
+def test_presets_can_be_chosen_by_name() -> None:
+    assert get_args(PresetName) == tuple(PRESETS)
 
 
 def test_generate_writes_a_toy_treebank() -> None:
@@ -300,7 +306,6 @@ PARSE = ["parse", "--model", "model"]
         ([*TRAIN, "--set", "rate=fast"], "rate takes a number, not 'fast'"),
         ([*TRAIN, "--hidden", "klingon"], "'klingon' is neither a hidden size nor a language"),
         ([*TRAIN, "--hidden", "0"], "hidden must be at least 1"),
-        ([*TRAIN, "--preset", "fancy"], "There is no preset 'fancy'"),
         ([*TRAIN, "--device", "abacus"], "There is no device 'abacus' here"),
         ([*TRAIN, "--embeddings", "gone.vec"], "gone.vec: cannot be read"),
         ([*TRAIN[:-1], "a.conllu"], "a.conllu cannot be a folder for the model"),

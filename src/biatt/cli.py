@@ -18,7 +18,7 @@ from biatt import presets
 from biatt.config import with_settings
 from biatt.data.visible import json_text, visible
 from biatt.errors import BiattError, ConfigError
-from biatt.options import Decoding, InputFormat, OutputFormat, Punctuation, Root, Style
+from biatt.options import Decoder, InputFormat, OutputFormat, PresetName, Punctuation, Roots, Style
 
 
 class Verbs(TyperGroup):
@@ -94,10 +94,8 @@ def train(
         float, typer.Option(help="Share of the training sentences to hold out where there is no --dev.")
     ] = 0.05,
     preset: Annotated[
-        str | None,
-        typer.Option(
-            help=f"Where the settings start: {', '.join(presets.PRESETS)}; default: paper; pipelines: best."
-        ),
+        PresetName | None,
+        typer.Option(help="Where the settings start; default: paper, or best with --pipeline."),
     ] = None,
     hidden: Annotated[
         str | None, typer.Option(metavar="N", help="Hidden size, or a language of the paper for its size.")
@@ -217,9 +215,9 @@ def parse(
             "the output's suffix says; tree on a terminal; else CoNLL as read, conllu for text and tokens."
         ),
     ] = None,
-    decode: Annotated[Decoding, typer.Option(help="How to read a tree off the scores.")] = Decoding.mst,
+    decode: Annotated[Decoder, typer.Option(help="How to find a tree from the scores of its arcs.")] = "mst",
     roots: Annotated[
-        Root | None,
+        Roots | None,
         typer.Option(help="Children of ROOT; default: single for CoNLL-U, any for CoNLL-X."),
     ] = None,
     confidence: Annotated[
@@ -256,39 +254,37 @@ def parse(
         raise ConfigError(f"--k-best does not go with {'--retag' if retag else '--also'}.")
     if k_best > 1 and threads > 1:
         raise ConfigError("--k-best works with one thread.")
-    if k_best > 1 and decode is not Decoding.mst:
-        raise ConfigError(f"--k-best finds spanning trees: it has no --decode {decode.value}.")
+    if k_best > 1 and decode != "mst":
+        raise ConfigError(f"--k-best finds spanning trees: it has no --decode {decode}.")
     from biatt.data.files import reading
     from biatt.data.text import read_input
     from biatt.display.output import format_for, write_parsed
 
-    out_format: Any = format.value if format else format_for(output, terminal=sys.stdout.isatty())
+    out_format = format or format_for(output, terminal=sys.stdout.isatty())
     source: Any = "-" if file is None else file
     name = "--text" if text is not None else "<stdin>" if source == "-" else source
     if text is not None:
         source, input_format = (
             io.BytesIO(text.encode(errors="surrogateescape")),
-            input_format or InputFormat.text,
+            input_format or "text",
         )
     elif source == "-" and sys.stdin.isatty():
         print("Reading from the terminal: end with Ctrl-D, or see --help.", file=sys.stderr)
     parser = biatt.load(model, device=device)
-    root_choice: Any = roots.value if roots else None
-    kind: Any = input_format.value if input_format else None
     parsed: Iterator[biatt.Sentence]
     with reading(source, name=name) as stream:
-        sentences = read_input(stream, kind, parser.sentences, name=name)
+        sentences = read_input(stream, input_format, parser.sentences, name=name)
         if k_best > 1:
             parsed = (
                 tree.with_comment(f"# k_best = {rank}")
                 for sentence in sentences
-                for rank, tree in enumerate(parser.k_best(sentence, k_best, roots=root_choice), 1)
+                for rank, tree in enumerate(parser.k_best(sentence, k_best, roots=roots), 1)
             )
         else:
             parsed = parser.parse(
                 sentences,
-                decoder=decode.value,
-                roots=root_choice,
+                decoder=decode,
+                roots=roots,
                 threads=threads,
                 also=also,
                 retag=retag,
@@ -309,8 +305,8 @@ def evaluate(
     result = biatt.evaluate(
         gold,
         system,
-        style=style.value if style else None,
-        punctuation=punctuation.value if punctuation else None,
+        style=style,
+        punctuation=punctuation,
     )
     if as_json:
         typer.echo(json_text(result.as_dict(), indent=1))
@@ -340,8 +336,8 @@ def compare(
         gold,
         a,
         b,
-        style=style.value if style else None,
-        punctuation=punctuation.value if punctuation else None,
+        style=style,
+        punctuation=punctuation,
         samples=samples,
         seed=seed,
     )
@@ -428,7 +424,7 @@ def vectors(
             negative=negative,
             seed=seed,
             threads=threads,
-            input=input_format.value if input_format else None,
+            input=input_format,
             listener=display,
         )
         display.message(

@@ -1,43 +1,17 @@
-"""What the command line's options can be: typer wants them as enumerations."""
+"""The values that options can take, each defined once, without numpy: the command line shows them."""
 
 from __future__ import annotations
 
-from enum import Enum
+from typing import Literal
 
+ConllFormat = Literal["conllu", "conllx"]
+InputFormat = Literal["text", "tokens", "conllu", "conllx"]
+OutputFormat = Literal["conllu", "conllx", "tree", "json", "svg", "png", "attention"]
 
-class Decoding(str, Enum):
-    mst = "mst"
-    argmax = "argmax"
-    projective = "projective"
+Decoder = Literal["mst", "argmax", "projective"]
+Roots = Literal["single", "any"]  # number of words whose head is ROOT
 
+Style = Literal["conllx", "ud"]  # of scoring: the CoNLL-X or the CoNLL 2018 shared task
+Punctuation = Literal["ignore", "include"]
 
-class Root(str, Enum):
-    single = "single"
-    any = "any"
-
-
-class InputFormat(str, Enum):
-    text = "text"
-    tokens = "tokens"
-    conllu = "conllu"
-    conllx = "conllx"
-
-
-class OutputFormat(str, Enum):
-    conllu = "conllu"
-    conllx = "conllx"
-    tree = "tree"
-    json = "json"
-    svg = "svg"
-    png = "png"
-    attention = "attention"
-
-
-class Style(str, Enum):
-    conllx = "conllx"
-    ud = "ud"
-
-
-class Punctuation(str, Enum):
-    ignore = "ignore"
-    include = "include"
+PresetName = Literal["paper", "best", "fast"]

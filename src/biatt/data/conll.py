@@ -18,8 +18,9 @@ from typing import BinaryIO, get_args
 
 from biatt.data.arcs import cycle
 from biatt.data.files import BUFFER_BYTES, name_of, reading, writing
-from biatt.data.sentence import COLUMNS, HEAD, ID, NO_HEAD, UPOS, Format, Sentence
+from biatt.data.sentence import COLUMNS, HEAD, ID, NO_HEAD, UPOS, Sentence
 from biatt.errors import FormatError
+from biatt.options import ConllFormat
 
 # UD 2's universal tags, and CONJ, which UD 1 has for CCONJ.
 UPOS_TAGS = frozenset(
@@ -44,7 +45,7 @@ _HEADS = {"_": NO_HEAD, "0": 0}  # a look in a dictionary is faster than int(), 
 def read(
     source: str | Path | BinaryIO,
     *,
-    format: Format | None = None,
+    format: ConllFormat | None = None,
     trees: bool = False,
     name: str | None = None,
 ) -> Iterator[Sentence]:
@@ -53,8 +54,8 @@ def read(
     Without `format`, the first 64 KiB tell it. With `trees`, the heads of each sentence must form a tree
     below 0, where several words may stand. `name` is what error messages call the source.
     """
-    if format is not None and format not in get_args(Format):
-        raise ValueError(f"format is {format!r}, not one of {get_args(Format)}")
+    if format is not None and format not in get_args(ConllFormat):
+        raise ValueError(f"format is {format!r}, not one of {get_args(ConllFormat)}")
     name = name or name_of(source)
     with reading(source, name=name) as stream:
         head = b"" if format else stream.read(_FORMAT_HEAD_BYTES)
@@ -95,7 +96,7 @@ def _missing_after(tail: str) -> str:
     return (ended if ended.count("\n") > 1 else ended + "\n")[len(tail) :]
 
 
-def format_of(head: bytes) -> Format:
+def format_of(head: bytes) -> ConllFormat:
     """Which format the start of a file has.
 
     Comments, multiword tokens and empty nodes only exist in CoNLL-U. Without them, it is CoNLL-X if most tags
@@ -166,7 +167,7 @@ def _cut(texts: Iterable[str]) -> Iterator[tuple[str, str, str]]:
         yield lead, buffer[:end], buffer[end:]
 
 
-def _parse(body: str, format: Format, name: str, first: int, trees: bool) -> Sentence:
+def _parse(body: str, format: ConllFormat, name: str, first: int, trees: bool) -> Sentence:
     """The sentence that these lines hold, checked; `first` is the number of the first line."""
     lines = body.split("\n")
     rows: list[list[str]] = []

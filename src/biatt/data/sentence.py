@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from biatt.errors import FormatError
+from biatt.options import ConllFormat
 
 if TYPE_CHECKING:  # a sentence only carries them
     from biatt.data.scores import Confidence, HeadProbabilities, Scores
-
-Format = Literal["conllu", "conllx"]
 
 ID, FORM, LEMMA, UPOS, XPOS, FEATS, HEAD, DEPREL, DEPS, MISC = range(10)  # the columns of CoNLL-U
 CPOSTAG, POSTAG, PHEAD, PDEPREL = UPOS, XPOS, DEPS, MISC  # CoNLL-X names for the same places
@@ -60,13 +59,13 @@ class Sentence:
         self,
         rows: list[list[str]],
         verbatim: list[tuple[int, str]],
-        format: Format = "conllu",
+        format: ConllFormat = "conllu",
         source: str = "<words>",
         line: int = 1,
     ) -> None:
         self.rows = rows  # the ten columns of each syntactic word; rows[i] is word i + 1
         self.verbatim = verbatim  # (k, line): a line that is no word and stands before rows[k]
-        self.format: Format = format
+        self.format: ConllFormat = format
         self.source = source
         self.line = line  # number of the first line, from 1
         self._lead = ""  # byte order mark and blank lines before the first sentence of a file
@@ -86,7 +85,7 @@ class Sentence:
         feats: Sequence[str] | None = None,
         heads: Sequence[int] | None = None,
         deprels: Sequence[str] | None = None,
-        format: Format = "conllu",
+        format: ConllFormat = "conllu",
     ) -> Sentence:
         """A sentence that comes from no file; a column not given is "_", and so is a head of -1."""
         rows = [[str(i), form, *"________"] for i, form in enumerate(forms, 1)]
@@ -121,7 +120,7 @@ class Sentence:
         copy._lead, copy._tail, copy._returns = self._lead, self._tail, self._returns
         return copy
 
-    def as_format(self, format: Format) -> Sentence:
+    def as_format(self, format: ConllFormat) -> Sentence:
         """The sentence in this format, which may leave out what the other one has no place for.
 
         CoNLL-X has no comments, multiword tokens and empty nodes, and PHEAD and PDEPREL where CoNLL-U has

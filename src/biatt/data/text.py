@@ -10,14 +10,13 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from itertools import groupby
 from pathlib import Path
-from typing import BinaryIO, Literal
+from typing import BinaryIO
 
 from biatt.data.conll import read
 from biatt.data.files import name_of, reading, with_head
 from biatt.data.sentence import Sentence
 from biatt.errors import FormatError
-
-Input = Literal["text", "tokens", "conllu", "conllx"]
+from biatt.options import InputFormat
 
 HEAD_BYTES = 1 << 16  # the part of a file that tells what it is
 LONGEST_PARAGRAPH = 1 << 20  # characters, or bytes of a line, that are taken at once
@@ -101,7 +100,7 @@ def _runs(marks: str) -> list[str]:
 
 def read_input(
     stream: io.BufferedReader,
-    kind: Input | None,
+    kind: InputFormat | None,
     split: Callable[[Iterable[str]], Iterator[Sentence]],
     *,
     name: str,

@@ -15,15 +15,12 @@ Work is done in float64, and is exact up to its rounding of the widest range of 
 
 from __future__ import annotations
 
-from typing import Literal
-
 import numpy as np
 import numpy.typing as npt
 
 from biatt.compiled import compiled
-
-Decoder = Literal["mst", "argmax", "projective"]
-Roots = Literal["single", "any"]
+from biatt.options import Decoder as Decoder
+from biatt.options import Roots as Roots
 
 Heads = npt.NDArray[np.int32]
 

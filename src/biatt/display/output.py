@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Literal, get_args
+from typing import get_args
 
 from biatt.data.conll import write
 from biatt.data.files import COMPRESSED, writing
@@ -14,8 +14,7 @@ from biatt.display import attention as heatmap
 from biatt.display import terminal as render
 from biatt.display.png import png, stacked
 from biatt.errors import ConfigError
-
-Output = Literal["conllu", "conllx", "tree", "json", "svg", "png", "attention"]
+from biatt.options import OutputFormat
 
 _TEXT: dict[str, tuple[Callable[[Sentence], str], str]] = {
     "tree": (render.tree, "\n\n"),
@@ -25,18 +24,22 @@ _PICTURE = {"svg": render.svg, "png": render.svg, "attention": heatmap.attention
 _BY_SUFFIX = {".jsonl": "json", ".txt": "tree"}
 
 
-def format_for(target: str, *, terminal: bool) -> Output | None:
+def format_for(target: str, *, terminal: bool) -> OutputFormat | None:
     """The format that a file's name or a terminal asks for, if any."""
     if target == "-":
         return "tree" if terminal else None
     path = Path(target)
     suffix = Path(path.stem if path.suffix in COMPRESSED else path.name).suffix.lower()
     name = _BY_SUFFIX.get(suffix, suffix[1:])
-    return next((format for format in get_args(Output) if format == name), None)
+    return next((format for format in get_args(OutputFormat) if format == name), None)
 
 
 def write_parsed(
-    sentences: Iterable[Sentence], target: str, format: Output | None = None, *, confidence: bool = False
+    sentences: Iterable[Sentence],
+    target: str,
+    format: OutputFormat | None = None,
+    *,
+    confidence: bool = False,
 ) -> None:
     """Write sentences, by default in the CoNLL format that they have, with the parser's confidence or not."""
     if format is not None and format in _TEXT:
@@ -56,7 +59,9 @@ def write_parsed(
         write(_in_conll(sentences, format, confidence), target)
 
 
-def _in_conll(sentences: Iterable[Sentence], format: Output | None, confidence: bool) -> Iterator[Sentence]:
+def _in_conll(
+    sentences: Iterable[Sentence], format: OutputFormat | None, confidence: bool
+) -> Iterator[Sentence]:
     for sentence in sentences:
         if format == "conllu" or format == "conllx":
             sentence = sentence.as_format(format)

@@ -9,7 +9,7 @@ from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, pairwise
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +18,7 @@ from biatt.data.conll import read
 from biatt.data.files import name_of, reading, with_head, writing
 from biatt.data.text import HEAD_BYTES, is_conll, read_lines
 from biatt.errors import BiattError, ConfigError, FormatError
-
-Input = Literal["text", "tokens", "conllu", "conllx"]
+from biatt.options import InputFormat
 
 _BLOCK_BYTES = 1 << 20  # far more than a word and its vector
 _LONGEST_SENTENCE = 10_000  # words: gensim leaves out what comes after them
@@ -174,7 +173,7 @@ def train_vectors(
     negative: int = 5,
     seed: int = 1,
     threads: int = 1,
-    input: Input | None = None,
+    input: InputFormat | None = None,
     listener: Listener | None = None,
 ) -> TrainedOn:
     """Train skip-gram vectors with negative sampling (Mikolov et al. 2013) and write them as word2vec text.
@@ -216,7 +215,7 @@ def train_vectors(
     return TrainedOn(corpus.sentences, len(corpus.words), len(model.wv))
 
 
-def _sentences(source: str | Path, input: Input | None) -> Iterator[list[str]]:
+def _sentences(source: str | Path, input: InputFormat | None) -> Iterator[list[str]]:
     name = name_of(source)
     with reading(source) as file:
         head = file.read(HEAD_BYTES)

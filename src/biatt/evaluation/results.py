@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, is_dataclass
 from inspect import getmembers
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
-Style = Literal["conllx", "ud"]
-Punctuation = Literal["ignore", "include"]
+from biatt.options import Punctuation as Punctuation
+from biatt.options import Style as Style
+
 Row = tuple[str | int | float | None, ...]
 
 
