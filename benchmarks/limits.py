@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from biatt.config import ModelConfig
+from biatt.weights import parser_shapes
 
 # What each weight multiplies: every position (ROOT included) or every word.
 PER_POSITION = ("P", "memory.W", "memory.U", "F", "U", "C")
@@ -40,7 +41,7 @@ def operations(config: ModelConfig, relations: int, lengths: Iterable[int]) -> O
     lengths = list(lengths)
     words, positions = sum(lengths), sum(n + 1 for n in lengths)
     pairs = sum(n * (n + 1) for n in lengths)
-    shapes = config.shapes(rows=0, relations=relations)
+    shapes = parser_shapes(config, rows=0, relations=relations)
     large = recurrent = 0
     for times, names in ((positions, PER_POSITION), (words, PER_WORD)):
         for name in names:

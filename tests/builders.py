@@ -22,6 +22,7 @@ from biatt.data.toy_treebank import generate
 from biatt.encoding.batches import Batch
 from biatt.encoding.vocabulary import Encoded, Vocabulary
 from biatt.parser import Parser
+from biatt.weights import labeller_shapes, parser_shapes
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -51,7 +52,7 @@ def random_parser(
     config = Config(ModelConfig(hidden=hidden, min_count=1, **(variant or {})))
     affixes = config.model.affixes
     vocabulary = Vocabulary.build(TREEBANK, columns=COLUMNS, min_count=1, affixes=affixes)
-    shapes = config.model.shapes(rows=vocabulary.size, relations=len(vocabulary.relations))
+    shapes = parser_shapes(config.model, rows=vocabulary.size, relations=len(vocabulary.relations))
     draw = np.random.default_rng(seed)
     weights = {name: draw.normal(0, deviation, shape).astype(np.float32) for name, shape in shapes.items()}
     return Parser(config, vocabulary, weights, **options)
@@ -64,7 +65,7 @@ def random_tagger(config: ModelConfig | None = None, labels: Labels | None = Non
     vocabulary = Vocabulary.build(sentences, columns=model.columns, min_count=1, affixes=model.affixes)
     labels = labels or labels_of(sentences)
     draw = np.random.default_rng(1)
-    shapes = model.labeller_shapes(rows=vocabulary.size, labels=labels.size)
+    shapes = labeller_shapes(model, rows=vocabulary.size, labels=labels.size)
     weights = {name: draw.normal(0, 0.5, shape).astype(np.float32) for name, shape in shapes.items()}
     return Tagger(Config(model), vocabulary, labels, weights)
 
@@ -72,7 +73,7 @@ def random_tagger(config: ModelConfig | None = None, labels: Labels | None = Non
 def random_tokeniser(seed: int = 0, *, spaces: bool = False) -> Tokeniser:
     """A tokeniser with random weights: tokens and sentences end anywhere."""
     config = Config(ModelConfig(hidden=6))
-    shapes = config.model.labeller_shapes(rows=CHARACTERS.size, labels=LABELS.size)
+    shapes = labeller_shapes(config.model, rows=CHARACTERS.size, labels=LABELS.size)
     draw = np.random.default_rng(seed)
     weights = {name: draw.normal(0, 1, shape).astype(np.float32) for name, shape in shapes.items()}
     return Tokeniser(config, CHARACTERS, Multiword.learned([("ab", ["a", "b"])]), weights, spaces=spaces)

@@ -278,13 +278,6 @@ def test_numbers_are_finite() -> None:
         replace(TrainingConfig(), rate=-1.0)
 
 
-@pytest.mark.parametrize(("layers", "names"), [(1, ("memory",)), (3, ("memory", "memory2", "memory3"))])
-def test_layers_of_the_memory_are_numbered_from_the_second(layers: int, names: tuple[str, ...]) -> None:
-    config = ModelConfig(layers=layers)
-    assert config.memory_layers == names
-    assert {f"{name}.W" for name in names} < config.shapes(rows=1, relations=1).keys()
-
-
 @pytest.mark.parametrize("settings", [["directions=left-to-right"], ["attention=single", "feedback=false"]])
 def test_agreement_as_a_term_of_the_loss_needs_two_attentions(settings: list[str]) -> None:
     with pytest.raises(ConfigError, match="agreement needs directions=both and attention=agreement"):

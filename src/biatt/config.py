@@ -99,63 +99,6 @@ class ModelConfig:
     def width(self) -> int:
         return self.embedding or self.hidden
 
-    @property
-    def memory_layers(self) -> tuple[str, ...]:
-        """The names of the memory's layers among the weights."""
-        return ("memory", *(f"memory{k}" for k in range(2, self.layers + 1)))
-
-    def encoder_shapes(self, *, rows: int) -> dict[str, tuple[int, ...]]:
-        """The weights of token embeddings and memory, input × output."""
-        h = self.hidden
-        weights: dict[str, tuple[int, ...]] = {
-            "E.weight": (rows, self.width),
-            "P": (self.width, h),
-            "P_bias": (h,),
-        }
-        for k, name in enumerate(self.memory_layers):
-            weights |= _gru_shapes(name, 2, 2 * h if k else h, h)
-        return weights
-
-    def labeller_shapes(self, *, rows: int, labels: int) -> dict[str, tuple[int, ...]]:
-        """Every weight of a network that labels words (`labeller.py`)."""
-        return {
-            **self.encoder_shapes(rows=rows),
-            "out": (2 * self.hidden, labels),
-            "out_bias": (labels,),
-        }
-
-    def shapes(self, *, rows: int, relations: int) -> dict[str, tuple[int, ...]]:
-        """Every weight of the network, in the paper's names, input × output."""
-        h, d = self.hidden, len(DIRECTIONS[self.directions])
-        single = self.attention == "single"
-        attentions = 1 if single else d
-        weights = self.encoder_shapes(rows=rows)
-        weights |= _gru_shapes("query", d, 2 * h if self.query_input == "memory" else h, h)
-        if self.feedback:
-            weights["F"] = (d, 2 * h, 3 * h)  # the rows of the query's W that multiply the soft headword
-        weights["C"] = (1 if self.shared_memory_projection else attentions, 2 * h, h)
-        weights["D"] = (attentions, d * h if single else h, h)
-        weights["v"] = (attentions, h)
-        weights["U"] = (attentions, 2 * h, relations)
-        weights["W"] = (d, h, relations)
-        weights["relation_bias"] = (relations,)
-        if self.pair_hidden:
-            weights["pair.query"] = (d, h, self.pair_hidden)
-            weights["pair.word"] = (2 * h, self.pair_hidden)
-            weights["pair.head"] = (2 * h, self.pair_hidden)
-            weights["pair.bias"] = (self.pair_hidden,)
-            weights["pair.out"] = (self.pair_hidden, relations)
-        return weights
-
-
-def _gru_shapes(name: str, directions: int, inputs: int, hidden: int) -> dict[str, tuple[int, ...]]:
-    return {
-        f"{name}.W": (directions, inputs, 3 * hidden),  # reset gate, update gate, candidate
-        f"{name}.U": (directions, hidden, 3 * hidden),
-        f"{name}.bias": (directions, 3 * hidden),
-        f"{name}.first": (directions, hidden),
-    }
-
 
 @dataclass(frozen=True)
 class TrainingConfig:

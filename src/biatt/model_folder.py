@@ -17,9 +17,9 @@ from biatt.config import Config
 from biatt.data.files import replacing
 from biatt.data.scores import Temperature
 from biatt.errors import ConfigError, ModelError
+from biatt.weights import SCALE, unpack
 
 FORMAT_VERSION = 1  # a folder of a later version is refused, not guessed at
-SCALE = "E.scale"  # of packed embeddings
 
 MODELS = Path(__file__).parent / "models"  # bundled with the package
 
@@ -103,7 +103,9 @@ def read_model(folder: str | Path, format: str) -> Stored:
     if not path.is_file():
         raise ModelError(f"{folder} has no {WEIGHTS}: its training has not finished an epoch.")
     try:
-        return Stored(config, temperature, symbols, unpacked(load_file(path)))
+        weights = load_file(path)
+        weights = unpack(weights) if SCALE in weights else weights
+        return Stored(config, temperature, symbols, weights)
     except (SafetensorError, OSError, TypeError, AttributeError, ValueError) as error:
         # the last three: no such numbers, or a scale that does not fit
         raise ModelError(f"{path} is damaged or cut short ({error}).") from error
@@ -129,22 +131,6 @@ def write_model(
     with replacing(folder / WEIGHTS) as file:
         # Of an array that is not in one piece, safetensors would write the rows in the wrong order.
         file.write(save({name: np.ascontiguousarray(value) for name, value in weights.items()}))
-
-
-def packed(weights: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """The weights in a third of the space: the embeddings in 8 bits, with a scale a row, the rest in 16."""
-    small: dict[str, NDArray[Any]] = {name: value.astype(np.float16) for name, value in weights.items()}
-    table = weights["E.weight"].astype(np.float32)
-    scale = np.maximum(np.abs(table).max(1), 1e-6) / 127
-    return {**small, "E.weight": np.round(table / scale[:, None]).astype(np.int8), SCALE: scale}
-
-
-def unpacked(weights: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """The weights as a network wants them, packed or not."""
-    if SCALE not in weights:
-        return weights
-    scale = weights.pop(SCALE).astype(np.float32)
-    return {**weights, "E.weight": weights["E.weight"] * scale[:, None]}
 
 
 def _read_json(path: Path) -> Any:

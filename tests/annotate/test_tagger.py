@@ -15,8 +15,9 @@ from biatt.data.sentence import FEATS, LEMMA, UPOS, XPOS, Sentence
 from biatt.data.toy_treebank import generate
 from biatt.encoding.batches import collate
 from biatt.errors import ModelError
-from biatt.model_folder import packed, write_model
+from biatt.model_folder import write_model
 from biatt.network.model import Labeller
+from biatt.weights import pack
 from builders import random_tagger
 
 TREEBANK = generate(40, seed=5)
@@ -103,7 +104,7 @@ def test_packed_weights_are_nearly_the_same_weights(tmp_path: Path) -> None:
         FORMAT,
         tagger.config.to_json(),
         {**tagger.vocabulary.to_json(), "labels": tagger.labels.kinds},
-        packed(tagger.weights),
+        pack(tagger.weights),
     )
     found = Tagger.load(tmp_path).weights
     assert found.keys() == tagger.weights.keys()

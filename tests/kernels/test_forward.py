@@ -17,6 +17,7 @@ from biatt.encoding.batches import Batch, collate
 from biatt.errors import ModelError
 from biatt.kernels.forward import FusedNetwork
 from biatt.network.model import BiAtt, scores
+from biatt.weights import parser_shapes
 from builders import (
     RELATIONS,
     ROWS,
@@ -118,7 +119,7 @@ def test_scores_stay_finite_for_weights_a_hundred_times_too_large(variant: dict[
     draw = np.random.default_rng(0)
     weights = {
         name: draw.normal(0, 10, shape)
-        for name, shape in config.shapes(rows=ROWS, relations=RELATIONS).items()
+        for name, shape in parser_shapes(config, rows=ROWS, relations=RELATIONS).items()
     }
     fused = FusedNetwork(config, weights, rows=ROWS, relations=RELATIONS)
     for found in by_sentence(fused, collate(random_sentences([60, 1, 41]))):

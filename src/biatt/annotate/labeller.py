@@ -17,6 +17,7 @@ from biatt.encoding.batches import Batch, by_length, collate, word_positions
 from biatt.encoding.vocabulary import Encoded, Indices
 from biatt.errors import ModelError
 from biatt.kernels.forward import FusedEncoder
+from biatt.weights import labeller_shapes
 
 NO_LABEL = -1  # what a word has where it teaches nothing
 
@@ -53,7 +54,7 @@ class FusedLabeller(FusedEncoder):
     def __init__(
         self, config: Config, labels: Labels, weights: Mapping[str, NDArray[Any]], *, rows: int
     ) -> None:
-        super().__init__(config.model, weights, config.model.labeller_shapes(rows=rows, labels=labels.size))
+        super().__init__(config.model, weights, labeller_shapes(config.model, rows=rows, labels=labels.size))
         self.labels = labels
 
     def best(self, batch: Batch) -> Indices:

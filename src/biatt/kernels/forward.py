@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from biatt.config import DIRECTIONS, ModelConfig
 from biatt.data.scores import RelationLayer, Scores
 from biatt.encoding.batches import Batch, word_positions
-from biatt.errors import ModelError
 from biatt.kernels import gru_attention as kernels
 from biatt.kernels import recurrences
 from biatt.kernels.gru_attention import Floats
 from biatt.kernels.products import aligned, pack
 from biatt.kernels.recurrences import Cell, shares
+from biatt.weights import Shapes, check_shapes, memory_layers, parser_shapes
 
 
 class FusedEncoder:
@@ -26,22 +26,15 @@ class FusedEncoder:
         self,
         config: ModelConfig,
         weights: Mapping[str, NDArray[Any]],
-        expected: Mapping[str, tuple[int, ...]],
+        expected: Shapes,
     ) -> None:
         self.config = config
-        found = {name: value.shape for name, value in weights.items()}
-        if found != expected:
-            wrong = sorted(
-                name for name in found.keys() | expected.keys() if found.get(name) != expected.get(name)
-            )
-            raise ModelError(
-                f"The weights do not fit the configuration and the vocabulary ({', '.join(wrong)})."
-            )
+        check_shapes({name: value.shape for name, value in weights.items()}, expected)
         w: dict[str, Floats] = {
             name: np.ascontiguousarray(value, np.float32) for name, value in weights.items()
         }
         self.weights, self.P = w, pack(w["P"])
-        self.memory = [_gru(w, name) for name in config.memory_layers]
+        self.memory = [_gru(w, name) for name in memory_layers(config)]
 
     def encode(self, batch: Batch) -> tuple[Floats, Floats]:
         """x (M, h) and m (M, 2h)."""
@@ -59,7 +52,7 @@ class FusedNetwork(FusedEncoder):
     def __init__(
         self, config: ModelConfig, weights: Mapping[str, NDArray[Any]], *, rows: int, relations: int
     ) -> None:
-        super().__init__(config, weights, config.shapes(rows=rows, relations=relations))
+        super().__init__(config, weights, parser_shapes(config, rows=rows, relations=relations))
         w, self.directions, self.W = self.weights, DIRECTIONS[config.directions], _pack(self.weights["W"])
         if config.feedback:
             # What multiplies the same thing is packed side by side: the state, and the soft headword.

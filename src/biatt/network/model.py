@@ -25,6 +25,7 @@ from biatt.data.scores import RelationLayer, Scores
 from biatt.encoding.batches import Batch, sentence_numbers, word_positions
 from biatt.encoding.vocabulary import Indices
 from biatt.errors import ConfigError, ModelError
+from biatt.weights import labeller_shapes, memory_layers, parser_shapes
 
 try:
     import torch
@@ -245,7 +246,7 @@ class Encoder(nn.Module):
         m = x = drop(x, sentences)
 
         # Memory component: m = [hˡ; hʳ]
-        for name in self.config.memory_layers:
+        for name in memory_layers(self.config):
             layer: GRU = getattr(self, name)
             states = self.operations.recurrence(
                 m, *layer.weights, batch.words + 1, "lr", reset=self.config.reset
@@ -255,7 +256,7 @@ class Encoder(nn.Module):
 
 
 class BiAtt(Encoder):
-    """Bi-directional attention with agreement; `ModelConfig.shapes` lists its weights."""
+    """Bi-directional attention with agreement; `weights.parser_shapes` lists its weights."""
 
     F: Tensor  # (d, 2h, 3h): the rows of the query's W that multiply m̃
     C: Tensor  # (1 or A, 2h, h)
@@ -268,7 +269,7 @@ class BiAtt(Encoder):
     pair: Pair
 
     def __init__(self, config: ModelConfig, *, rows: int, relations: int, fused: bool = False) -> None:
-        super().__init__(config, config.shapes(rows=rows, relations=relations), fused=fused)
+        super().__init__(config, parser_shapes(config, rows=rows, relations=relations), fused=fused)
         self.directions = DIRECTIONS[config.directions]
 
     def forward(self, batch: Batch, noise: Noise | None = None) -> Output:
@@ -303,7 +304,7 @@ class Labeller(Encoder):
     out_bias: Tensor
 
     def __init__(self, config: ModelConfig, *, rows: int, labels: int, fused: bool = False) -> None:
-        super().__init__(config, config.labeller_shapes(rows=rows, labels=labels), fused=fused)
+        super().__init__(config, labeller_shapes(config, rows=rows, labels=labels), fused=fused)
 
     def forward(self, batch: Batch, noise: Noise | None = None) -> Tensor:
         """(N, all labels): scores before the softmax."""

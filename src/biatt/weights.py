@@ -1,0 +1,115 @@
+"""The weights of a network: their names and shapes, the check that they fit, and their packed form.
+
+Names are the paper's symbols; matrices are stored input × output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from biatt.config import DIRECTIONS, ModelConfig
+from biatt.errors import ModelError
+
+Shapes = dict[str, tuple[int, ...]]
+
+EMBEDDINGS = "E.weight"  # (rows, width): one row for ROOT, and one or more for each column's symbols
+SCALE = "E.scale"  # (rows,): what the 8-bit numbers of packed embeddings are multiplied by
+
+
+def memory_layers(config: ModelConfig) -> tuple[str, ...]:
+    """The names of the memory's layers."""
+    return ("memory", *(f"memory{k}" for k in range(2, config.layers + 1)))
+
+
+def encoder_shapes(config: ModelConfig, *, rows: int) -> Shapes:
+    """The weights of token embeddings and memory."""
+    h = config.hidden
+    shapes: Shapes = {EMBEDDINGS: (rows, config.width), "P": (config.width, h), "P_bias": (h,)}
+    for k, name in enumerate(memory_layers(config)):
+        shapes |= _gru_shapes(name, 2, 2 * h if k else h, h)
+    return shapes
+
+
+def labeller_shapes(config: ModelConfig, *, rows: int, labels: int) -> Shapes:
+    """The weights of a network that labels words."""
+    output: Shapes = {"out": (2 * config.hidden, labels), "out_bias": (labels,)}
+    return encoder_shapes(config, rows=rows) | output
+
+
+def parser_shapes(config: ModelConfig, *, rows: int, relations: int) -> Shapes:
+    """The weights of a parser."""
+    h, d, k = config.hidden, len(DIRECTIONS[config.directions]), config.pair_hidden
+    single = config.attention == "single"
+    attentions = 1 if single else d
+    shapes = encoder_shapes(config, rows=rows)
+    shapes |= _gru_shapes("query", d, 2 * h if config.query_input == "memory" else h, h)
+    if config.feedback:
+        shapes["F"] = (d, 2 * h, 3 * h)  # the rows of the query's W that multiply the soft headword
+    shapes["C"] = (1 if config.shared_memory_projection else attentions, 2 * h, h)
+    shapes["D"] = (attentions, d * h if single else h, h)
+    shapes["v"] = (attentions, h)
+    shapes["U"] = (attentions, 2 * h, relations)
+    shapes["W"] = (d, h, relations)
+    shapes["relation_bias"] = (relations,)
+    if k:
+        shapes["pair.query"] = (d, h, k)
+        shapes["pair.word"] = (2 * h, k)
+        shapes["pair.head"] = (2 * h, k)
+        shapes["pair.bias"] = (k,)
+        shapes["pair.out"] = (k, relations)
+    return shapes
+
+
+def _gru_shapes(name: str, directions: int, inputs: int, hidden: int) -> Shapes:
+    return {
+        f"{name}.W": (directions, inputs, 3 * hidden),  # reset gate, update gate, candidate
+        f"{name}.U": (directions, hidden, 3 * hidden),
+        f"{name}.bias": (directions, 3 * hidden),
+        f"{name}.first": (directions, hidden),
+    }
+
+
+def check_shapes(shapes: Mapping[str, Sequence[int]], expected: Shapes) -> None:
+    """Raise ModelError where weights are missing, unknown or of another shape."""
+    differing = sorted(
+        name
+        for name in shapes.keys() | expected.keys()
+        if name not in shapes or tuple(shapes[name]) != expected.get(name)
+    )
+    if differing:
+        raise ModelError(
+            f"The weights do not fit the configuration and the vocabulary ({', '.join(differing)})."
+        )
+
+
+def row_scale(embeddings: NDArray[np.float32]) -> NDArray[np.float32]:
+    """What each row of packed embeddings is multiplied by; the largest number of a row is packed as 127."""
+    scale: NDArray[np.float32] = np.maximum(np.abs(embeddings).max(1), np.float32(1e-6)) / np.float32(127)
+    return scale
+
+
+def pack(
+    weights: Mapping[str, NDArray[Any]], scale: NDArray[np.float32] | None = None
+) -> dict[str, NDArray[Any]]:
+    """The weights in a third of the space: embeddings in 8 bits with a scale for each row, the rest in 16.
+
+    With the scale that `unpack` returned, its weights are packed into the same bits again.
+    """
+    embeddings = weights[EMBEDDINGS].astype(np.float32)
+    scale = row_scale(embeddings) if scale is None else scale
+    packed: dict[str, NDArray[Any]] = {
+        name: value.astype(np.float16) for name, value in weights.items() if name != EMBEDDINGS
+    }
+    return {**packed, EMBEDDINGS: np.round(embeddings / scale[:, None]).astype(np.int8), SCALE: scale}
+
+
+def unpack(packed: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """The weights that `pack` was given, as near as it keeps them, in float32."""
+    weights = {
+        name: value.astype(np.float32) for name, value in packed.items() if name not in (EMBEDDINGS, SCALE)
+    }
+    return {**weights, EMBEDDINGS: packed[EMBEDDINGS] * packed[SCALE][:, None]}
