@@ -197,8 +197,8 @@ def test_parsing_on_two_threads_changes_nothing(data: Path, tmp_path: Path) -> N
     assert (tmp_path / "1.conllu").read_bytes() == (tmp_path / "2.conllu").read_bytes()
 
 
-def test_also_writes_the_tree_to_deps(data: Path, tmp_path: Path) -> None:
-    invoke("parse", "--model", data / "model", data / "blank.conllu", "-o", tmp_path / "o", "--also")
+def test_fill_deps_writes_the_tree_to_deps(data: Path, tmp_path: Path) -> None:
+    invoke("parse", "--model", data / "model", data / "blank.conllu", "-o", tmp_path / "o", "--fill-deps")
     for sentence in biatt.read(tmp_path / "o"):
         assert all(token.deps == f"{token.head}:{token.deprel}" for token in sentence)
 

@@ -27,9 +27,10 @@ from biatt.data.conll import read, write
 from biatt.data.sentence import DEPREL, DEPS, HEAD, PDEPREL, PHEAD, Sentence
 from biatt.data.toy_treebank import generate
 from biatt.decode.decoders import heads as decoded_heads
-from biatt.errors import FormatError, ModelError
+from biatt.errors import ConfigError, FormatError, ModelError
 from biatt.parser import WINDOW_SENTENCES, Parser, load
-from builders import LARGER, TREEBANK, parts, random_parser
+from biatt.threads import one_matrix_thread
+from builders import LARGER, TREEBANK, parts, random_parser, random_tagger, random_tokeniser
 
 SOURCE = Path(parser_module.__file__).parents[1]
 
@@ -255,9 +256,9 @@ def test_only_head_and_relation_change() -> None:
 
 def test_tree_can_be_written_to_the_other_columns_as_well() -> None:
     words = ["dogs", "bark", "now"]
-    (one,) = PARSER.parse([Sentence.from_words(words)], also=True)
+    (one,) = PARSER.parse([Sentence.from_words(words)], fill_deps=True)
     assert [row[DEPS] for row in one.rows] == [f"{row[HEAD]}:{row[DEPREL]}" for row in one.rows]
-    (other,) = PARSER.parse([Sentence.from_words(words, format="conllx")], also=True)
+    (other,) = PARSER.parse([Sentence.from_words(words, format="conllx")], fill_deps=True)
     assert all(row[PHEAD] == row[HEAD] and row[PDEPREL] == row[DEPREL] for row in other.rows)
 
 
@@ -408,23 +409,80 @@ print(len(list(parser.parse(biatt.read(sys.argv[2])))), "torch" in sys.modules)
     assert run(program, folder, tmp_path / "text.conllu").split() == ["3", "False"]
 
 
-def test_sentence_of_2000_words_takes_neither_much_memory_nor_long(tmp_path: Path) -> None:
+def test_sentence_of_2000_words_takes_little_memory(tmp_path: Path) -> None:
     random_parser(hidden=176, deviation=0.1).save(tmp_path)
     program = """
-import resource, sys, time
+import resource, sys
 import biatt
 parser = biatt.load(sys.argv[1])
-list(parser.parse([biatt.Sentence.from_words(["dog"])]))  # compiles
-start = time.process_time()
 (sentence,) = parser.parse([biatt.Sentence.from_words(["dog", "sees", "dogs", "."] * 500)])
-seconds = time.process_time() - start
 assert sentence.heads.count(0) == 1 and len(sentence) == 2000
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, seconds)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """
     pytest.importorskip("resource", reason="only Unix tells a process its memory")
-    memory, seconds = run(program, tmp_path).split()
+    memory = run(program, tmp_path)
     assert int(memory) * (1 if sys.platform == "darwin" else 1024) < 1.5e9
-    assert float(seconds) < 20
+
+
+# Raw text and words
+
+
+@pytest.fixture(scope="module")
+def nlp() -> Parser:
+    """A parser of raw text; its sentences, tags and trees are random."""
+    parser = random_parser()
+    parser.tagger, parser.tokeniser = random_tagger(), random_tokeniser()
+    return parser
+
+
+TEXTS = ["cab abba", "", "a dog sees. Cats\n\ndo not.", *(" ".join(s.forms) for s in TREEBANK[:20])]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_pipe_call_and_parse_tokens_give_the_same(
+    nlp: Parser, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = [nlp(text) for text in TEXTS]
+    monkeypatch.setattr(parser_module, "WINDOW_CHARACTERS", 100)
+    monkeypatch.setattr(parser_module, "WINDOW_SENTENCES", 3)
+    piped = list(nlp.pipe(iter(TEXTS), threads=threads))
+    assert piped == expected
+    for of_text in piped:
+        assert all(token.confidence is not None for sentence in of_text for token in sentence)
+        words = nlp.parse_tokens([sentence.forms for sentence in of_text])
+        assert trees(words) == trees(of_text)
+        assert all(token.confidence is not None for sentence in words for token in sentence)
+    for of_text in nlp.pipe(TEXTS, threads=threads, confidence=False):
+        assert all(sentence.confidence is None for sentence in of_text)
+
+
+def test_pipe_limits_the_matrix_threads_once_for_all_windows(
+    nlp: Parser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Changing the limit for each window costs more time than a second thread saves."""
+    monkeypatch.setattr(parser_module, "WINDOW_CHARACTERS", 100)
+    limited: list[bool] = []
+    set_limit = one_matrix_thread._set
+    monkeypatch.setattr(one_matrix_thread, "_set", lambda: (limited.append(True), set_limit()))
+    assert len(list(nlp.pipe(TEXTS, threads=2))) == len(TEXTS)
+    assert limited == [True]
+
+
+def test_strings_in_the_place_of_lists_are_refused(nlp: Parser) -> None:
+    with pytest.raises(TypeError, match="list of words, not of the string 'the'"):
+        nlp.parse_tokens(["the", "cat"])
+    with pytest.raises(TypeError, match="pipe takes several texts"):
+        nlp.pipe("abc")
+    with pytest.raises(TypeError, match="A text must be a string, not list"):
+        nlp(["a", "text"])  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="takes sentences, not str"):
+        list(nlp.parse(["a", "text"]))  # type: ignore[list-item]
+
+
+def test_no_threads_at_all_are_refused(nlp: Parser) -> None:
+    for start in (nlp.parse, nlp.pipe):
+        with pytest.raises(ConfigError, match="at least 1, not 0"):
+            start([], threads=0)
 
 
 # Settings of the process

@@ -12,8 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from threadpoolctl import threadpool_info
 
-from biatt.errors import ModelError
-from biatt.threads import fewer_collections, in_order, one_matrix_thread, run, short_turns
+from biatt.errors import ConfigError, ModelError
+from biatt.threads import (
+    Arriving,
+    fewer_collections,
+    in_order,
+    one_matrix_thread,
+    run,
+    short_switch_interval,
+    windows,
+)
 
 thread_counts = st.integers(1, 4)
 
@@ -70,16 +78,85 @@ def test_results_come_before_the_error_of_a_later_item(size: int, data: st.DataO
         next(results)
 
 
+@pytest.mark.parametrize("error", [ModelError("Stop."), OSError("Stop."), ValueError("Stop.")], ids=repr)
 @given(st.integers(0, 12), thread_counts)
-def test_results_come_before_the_error_of_the_items_themselves(size: int, threads: int) -> None:
+def test_results_come_before_any_exception_of_the_source(error: Exception, size: int, threads: int) -> None:
     def items() -> Iterator[int]:
         yield from range(size)
-        raise ModelError("Stop.")
+        raise error
 
     results = in_order(lambda item: item * 2, items(), threads=threads)
     assert [next(results) for _ in range(size)] == [item * 2 for item in range(size)]
-    with pytest.raises(ModelError, match="Stop"):
+    with pytest.raises(type(error), match="Stop"):
         next(results)
+
+
+@pytest.mark.parametrize("threads", [2, 3])
+def test_no_result_follows_the_error_of_an_earlier_item(threads: int) -> None:
+    def task(item: int) -> int:
+        if item == 1:
+            raise ModelError("Stop.")
+        return item
+
+    results: list[int] = []
+    with pytest.raises(ModelError, match="Stop"):
+        results.extend(in_order(task, range(9), threads=threads))
+    assert results == [0]
+
+
+@pytest.mark.parametrize("threads", [0, -1])
+def test_fewer_threads_than_one_are_refused(threads: int) -> None:
+    with pytest.raises(ConfigError, match=f"at least 1, not {threads}"):
+        in_order(str, [1], threads=threads)
+
+
+# Windows and pauses
+
+
+@given(st.lists(st.text(max_size=9), max_size=40), st.integers(1, 7), st.integers(1, 30))
+def test_windows_are_as_full_as_they_may_be(items: list[str], most: int, largest: int) -> None:
+    cut = list(windows(items, most=most, size=len, largest=largest))
+    assert [item for window in cut for item in window] == items
+    for window in cut:
+        assert 1 <= len(window) <= most
+        assert sum(map(len, window[:-1])) < largest
+    for window in cut[:-1]:
+        assert len(window) == most or sum(map(len, window)) >= largest
+
+
+def test_iterating_skips_pauses() -> None:
+    assert list(Arriving(iter([None, 1, None, None, 2, None]))) == [1, 2]
+    assert list(Arriving(iter([None]))) == []
+
+
+@given(st.lists(st.integers() | st.none(), max_size=20), st.integers(1, 4), thread_counts)
+def test_nothing_that_has_arrived_waits_for_more(items: list[int | None], most: int, threads: int) -> None:
+    received: list[int] = []
+
+    def source() -> Iterator[int | None]:
+        for i, item in enumerate(items):
+            yield item
+            if item is None:  # whoever asks for more has given out everything before it
+                assert received == [before for before in items[:i] if before is not None]
+
+    cut = windows(Arriving(source()), most=most)
+    for window in in_order(lambda window: window, cut, threads=threads):
+        received.extend(window)
+    assert received == [item for item in items if item is not None]
+
+
+def test_items_before_an_exception_are_in_a_window() -> None:
+    def source() -> Iterator[int]:
+        yield from range(5)
+        raise OSError("Stop.")
+
+    cut = windows(source(), most=3)
+    assert [next(cut), next(cut)] == [[0, 1, 2], [3, 4]]
+    with pytest.raises(OSError, match="Stop"):
+        next(cut)
+
+
+# Settings of the process
 
 
 def matrix_threads() -> list[int]:
@@ -90,7 +167,7 @@ def matrix_threads() -> list[int]:
     ("setting", "value"),
     [
         (one_matrix_thread, matrix_threads),
-        (short_turns, sys.getswitchinterval),
+        (short_switch_interval, sys.getswitchinterval),
         (fewer_collections, gc.get_threshold),
     ],
     ids=["matrix threads", "turns", "collections"],

@@ -231,10 +231,10 @@ def parse(
     k_best: Annotated[
         int, typer.Option(min=1, metavar="N", help="Write the N most probable trees of each sentence.")
     ] = 1,
-    also: Annotated[
+    fill_deps: Annotated[
         bool,
         typer.Option(
-            "--also", help="Write the tree to DEPS (CoNLL-U) or PHEAD and PDEPREL (CoNLL-X) as well."
+            "--fill-deps", help="Write the tree to DEPS (CoNLL-U) or PHEAD and PDEPREL (CoNLL-X) as well."
         ),
     ] = False,
     retag: Annotated[
@@ -250,8 +250,8 @@ def parse(
     """
     if text is not None and file is not None:
         raise ConfigError("--text takes the place of a file: give one of them.")
-    if k_best > 1 and (retag or also):
-        raise ConfigError(f"--k-best does not go with {'--retag' if retag else '--also'}.")
+    if k_best > 1 and (retag or fill_deps):
+        raise ConfigError(f"--k-best does not go with {'--retag' if retag else '--fill-deps'}.")
     if k_best > 1 and threads > 1:
         raise ConfigError("--k-best works with one thread.")
     if k_best > 1 and decode != "mst":
@@ -286,7 +286,7 @@ def parse(
                 decoder=decode,
                 roots=roots,
                 threads=threads,
-                also=also,
+                fill_deps=fill_deps,
                 retag=retag,
                 confidence=confidence or out_format in ("json", "attention"),
             )

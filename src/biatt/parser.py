@@ -5,9 +5,9 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,10 +20,10 @@ from biatt.data.sentence import Sentence
 from biatt.decode import decoders as decode
 from biatt.decode import k_best as trees
 from biatt.decode.confidence import confidence, head_distribution
-from biatt.decode.decoders import Decoder, Heads, Roots
+from biatt.decode.decoders import Heads
 from biatt.encoding.batches import Batch, by_length, collate
 from biatt.encoding.vocabulary import Vocabulary
-from biatt.errors import BiattError, FormatError, ModelError
+from biatt.errors import FormatError, ModelError
 from biatt.kernels.forward import FusedNetwork
 from biatt.model_folder import (
     ENSEMBLE,
@@ -35,7 +35,8 @@ from biatt.model_folder import (
     read_model,
     write_model,
 )
-from biatt.threads import fewer_collections, in_order, one_matrix_thread
+from biatt.options import Decoder, Roots
+from biatt.threads import Arriving, fewer_collections, in_order, one_matrix_thread, windows, with_pauses
 
 FORMAT = "biatt"  # what the folder of a parser calls itself
 
@@ -43,6 +44,9 @@ WINDOW_SENTENCES = 256  # read ahead and sorted by length; bounds the memory of 
 WINDOW_CHARACTERS = 25_000  # of raw text: about as much
 LONGEST_SENTENCE = 5000  # words: memory grows with their square
 BATCH_WORDS = 250  # scored at once; the fastest of the budgets that benchmarks/run.py tries
+
+
+A = TypeVar("A")
 
 
 class Network(Protocol):
@@ -148,34 +152,48 @@ class Parser:
         decoder: Decoder = "mst",
         roots: Roots | None = None,
         threads: int = 1,
-        also: bool = False,
+        fill_deps: bool = False,
         confidence: bool = False,
         retag: bool = False,
     ) -> Iterator[Sentence]:
         """Copies of the sentences with HEAD and DEPREL set, in order, streamed.
 
-        Where there is a tagger, a sentence without any tag gets tags and lemmas too; with `retag`, any does.
-        `roots` None means one root for CoNLL-U sentences and any number for CoNLL-X ones. With `also`, DEPS
-        or PHEAD and PDEPREL hold the tree as well. With `confidence`, the sentences carry their confidence
+        A model with a tagger also tags what has no tags yet, or with `retag` everything. `roots` None means
+        one root for CoNLL-U sentences and any number for CoNLL-X. With `fill_deps`, the tree is also written
+        to DEPS, or in CoNLL-X to PHEAD and PDEPREL. With `confidence`, the sentences carry their confidence
         and the scores that it comes from.
         """
+        parse = partial(
+            self._parse_window,
+            decoder=decoder,
+            roots=roots,
+            fill_deps=fill_deps,
+            confidence=confidence,
+            retag=retag,
+        )
+        return _flat(in_order(parse, _windows(sentences), threads=threads))
 
-        def parsed(window: list[Sentence]) -> list[Sentence]:
-            window = self.tag(window, retag=retag)
-            found = iter(self.scores([sentence for sentence in window if len(sentence)]))
-            tree = partial(
-                with_best_tree,
-                vocabulary=self.vocabulary,
-                decoder=decoder,
-                roots=roots,
-                also=also,
-                temperature=self.temperature if confidence else None,
-            )
-            return [tree(sentence, next(found)) if len(sentence) else sentence for sentence in window]
-
-        with one_matrix_thread, fewer_collections:  # the threads are ours: each has a window to itself
-            for window in in_order(parsed, windows(sentences), threads=threads):
-                yield from window
+    def _parse_window(
+        self,
+        sentences: list[Sentence],
+        *,
+        decoder: Decoder = "mst",
+        roots: Roots | None = None,
+        fill_deps: bool = False,
+        confidence: bool = False,
+        retag: bool = False,
+    ) -> list[Sentence]:
+        sentences = self.tag(sentences, retag=retag)
+        scores = iter(self.scores([sentence for sentence in sentences if len(sentence)]))
+        with_tree = partial(
+            with_best_tree,
+            vocabulary=self.vocabulary,
+            decoder=decoder,
+            roots=roots,
+            fill_deps=fill_deps,
+            temperature=self.temperature if confidence else None,
+        )
+        return [with_tree(sentence, next(scores)) if len(sentence) else sentence for sentence in sentences]
 
     def tag(self, sentences: Sequence[Sentence], *, retag: bool = False) -> list[Sentence]:
         """The sentences; those without any tag, or with `retag` all, are tagged, if there is a tagger."""
@@ -183,10 +201,10 @@ class Parser:
             if retag:
                 raise ModelError("This model has no tagger.")
             return list(sentences)
-        bare = [i for i, sentence in enumerate(sentences) if retag or not is_tagged(sentence)]
-        tagged = self.tagger.tag([sentences[i] for i in bare], keep=not retag)
-        found = dict(zip(bare, tagged, strict=True))
-        return [found.get(i, sentence) for i, sentence in enumerate(sentences)]
+        untagged = [i for i, sentence in enumerate(sentences) if retag or not is_tagged(sentence)]
+        tagged = self.tagger.tag([sentences[i] for i in untagged], keep=not retag)
+        replacements = dict(zip(untagged, tagged, strict=True))
+        return [replacements.get(i, sentence) for i, sentence in enumerate(sentences)]
 
     def __call__(self, text: str, **options: Any) -> list[Sentence]:
         """The parsed sentences of a raw text, with their confidence; options as for `parse`."""
@@ -197,36 +215,53 @@ class Parser:
         return list(self.parse(map(Sentence.from_words, sentences), **{"confidence": True, **options}))
 
     def pipe(self, texts: Iterable[str], *, threads: int = 1, **options: Any) -> Iterator[list[Sentence]]:
-        """The parsed sentences of each text, in order, streamed; options as for `parse`.
+        """The parsed sentences of each text, with their confidence, in order, streamed.
 
-        For many texts: they are taken together in windows, and threads share the windows.
+        This is the fast way for many texts: they are read ahead and parsed together. Options as for `parse`.
         """
+        if isinstance(texts, str):
+            raise TypeError(
+                "pipe takes several texts, such as a list of strings; call the parser for one text."
+            )
+        options = {"confidence": True, **options}
 
         def parsed(window: list[str]) -> list[list[Sentence]]:
             split = self.split(window)
-            found = self.parse((sentence for sentences in split for sentence in sentences), **options)
-            return [list(islice(found, len(sentences))) for sentences in split]
+            flat = [sentence for sentences in split for sentence in sentences]
+            starts = range(0, len(flat), WINDOW_SENTENCES)  # one text can have very many sentences
+            done = chain.from_iterable(
+                self._parse_window(flat[start : start + WINDOW_SENTENCES], **options) for start in starts
+            )
+            return [list(islice(done, len(sentences))) for sentences in split]
 
-        for window in in_order(parsed, text_windows(texts), threads=threads):
-            yield from window
+        return _flat(in_order(parsed, _text_windows(texts), threads=threads))
 
     def split(self, texts: Sequence[str]) -> list[list[Sentence]]:
         """The sentences of each text, not yet parsed."""
         if self.tokeniser is None:
             raise ModelError(
-                "This model has no tokeniser for raw text: give it words, or train a --pipeline."
+                "This model has no tokeniser for raw text: give it words, or train one with --pipeline."
             )
+        for text in texts:
+            if not isinstance(text, str):
+                raise TypeError(f"A text must be a string, not {type(text).__name__}.")
         with one_matrix_thread:
             return self.tokeniser.split(texts)
 
     def sentences(self, texts: Iterable[str]) -> Iterator[Sentence]:
         """The sentences of all texts, numbered, not yet parsed, streamed."""
-        count = 0
-        for window in text_windows(texts):
+        return Arriving(self._numbered(texts))
+
+    def _numbered(self, texts: Iterable[str]) -> Iterator[Sentence | None]:
+        number = 0
+        for window in with_pauses(_text_windows(texts)):
+            if window is None:
+                yield None
+                continue
             for sentences in self.split(window):
                 for sentence in sentences:
-                    count += 1
-                    sentence.verbatim.insert(0, (0, f"# sent_id = {count}"))
+                    number += 1
+                    sentence.verbatim.insert(0, (0, f"# sent_id = {number}"))
                     yield sentence
 
     def k_best(self, sentence: Sentence, k: int, *, roots: Roots | None = None) -> list[Sentence]:
@@ -244,45 +279,35 @@ class Parser:
         ]
 
 
-def windows(sentences: Iterable[Sentence]) -> Iterator[list[Sentence]]:
-    """Runs of sentences; where the stream breaks off with an error, what came before it is still given."""
-    window: list[Sentence] = []
-    try:
-        for sentence in sentences:
-            _check_length(sentence)
-            window.append(sentence)
-            if len(window) == WINDOW_SENTENCES:
-                yield window
-                window = []
-    except BiattError:
-        yield window
-        raise
-    if window:
-        yield window
+def _windows(sentences: Iterable[Sentence]) -> Iterable[list[Sentence]]:
+    return windows(Arriving(map(_checked, with_pauses(sentences))), most=WINDOW_SENTENCES)
+
+
+def _text_windows(texts: Iterable[str]) -> Iterable[list[str]]:
+    return windows(texts, most=WINDOW_SENTENCES, size=len, largest=WINDOW_CHARACTERS)
+
+
+def _checked(sentence: Sentence | None) -> Sentence | None:
+    if sentence is not None:
+        if not isinstance(sentence, Sentence):
+            raise TypeError(
+                f"A parser takes sentences, not {type(sentence).__name__}; see Sentence.from_words."
+            )
+        _check_length(sentence)
+    return sentence
 
 
 def _check_length(sentence: Sentence) -> None:
     if len(sentence) > LONGEST_SENTENCE:
-        fault = f"the sentence has {len(sentence):,} words; a tree can have up to {LONGEST_SENTENCE:,}."
+        fault = f"the sentence has {len(sentence):,} words; a parser takes up to {LONGEST_SENTENCE:,}."
         raise FormatError(fault, source=sentence.source, line=sentence.line)
 
 
-def text_windows(texts: Iterable[str]) -> Iterator[list[str]]:
-    """Runs of texts; like `windows`, what came before an error is still given."""
-    window: list[str] = []
-    size = 0
-    try:
-        for text in texts:
-            window.append(text)
-            size += len(text)
-            if size >= WINDOW_CHARACTERS or len(window) == WINDOW_SENTENCES:
-                yield window
-                window, size = [], 0
-    except BiattError:
-        yield window
-        raise
-    if window:
-        yield window
+def _flat(windows: Iterable[list[A]]) -> Iterator[A]:
+    """The items of all windows. While they are computed, all threads are those of `in_order`."""
+    with one_matrix_thread, fewer_collections:
+        for window in windows:
+            yield from window
 
 
 def with_best_tree(
@@ -292,13 +317,15 @@ def with_best_tree(
     *,
     decoder: Decoder = "mst",
     roots: Roots | None = None,
-    also: bool = False,
+    fill_deps: bool = False,
     temperature: Temperature | None = None,
 ) -> Sentence:
     """The sentence with the tree that a decoder reads off the scores; a temperature adds its confidence."""
     roots = roots or default_roots(sentence)
     heads = decode.heads(scores.agreement, decoder=decoder, roots=roots)
-    return _with_heads(sentence, scores, heads, vocabulary, roots=roots, also=also, temperature=temperature)
+    return _with_heads(
+        sentence, scores, heads, vocabulary, roots=roots, fill_deps=fill_deps, temperature=temperature
+    )
 
 
 def default_roots(sentence: Sentence) -> Roots:
@@ -312,12 +339,12 @@ def _with_heads(
     vocabulary: Vocabulary,
     *,
     roots: Roots,
-    also: bool = False,
+    fill_deps: bool = False,
     temperature: Temperature | None = None,
 ) -> Sentence:
     relations = np.argmax(scores.relation_scores(heads), -1)
     names = [vocabulary.relations[i] for i in relations]
-    result = sentence.with_tree(heads.tolist(), names, also=also)
+    result = sentence.with_tree(heads.tolist(), names, fill_deps=fill_deps)
     if temperature is not None:
         result.scores = scores
         result.confidence = confidence(scores, heads, relations, roots=roots, temperature=temperature)

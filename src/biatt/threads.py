@@ -1,4 +1,7 @@
-"""Work side by side: kernels and numpy's products do not hold Python's global lock, so threads are enough."""
+"""Streams of work, on one thread or several.
+
+Kernels and numpy's products release Python's global lock, so threads are enough to use several cores.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +17,12 @@ from typing import TypeVar
 
 from threadpoolctl import threadpool_limits
 
-from biatt.errors import BiattError
+from biatt.errors import ConfigError
 
 A = TypeVar("A")
 B = TypeVar("B")
 
-TURN = 0.0005  # seconds for which a thread may keep others from running Python; Python's own is 0.005
+SWITCH_INTERVAL = 0.0005  # seconds that a thread may keep the global lock; Python's default is 0.005
 
 
 @lru_cache(maxsize=1)
@@ -28,44 +31,126 @@ def _executor(workers: int) -> ThreadPoolExecutor:
 
 
 def run(task: Callable[[A], object], items: Iterable[A], threads: int) -> None:
-    """Do the task for every item, in this thread and others; kernels and products do not hold them up."""
+    """Call task(item) for every item, on this thread and `threads` - 1 others; return when all are done."""
     items = list(items)
     if threads == 1 or len(items) < 2:
         for item in items:
             task(item)
     else:
-        others = [_executor(threads - 1).submit(task, item) for item in items[1:]]
+        submitted = [_executor(threads - 1).submit(task, item) for item in items[1:]]
         try:
             task(items[0])
         finally:
-            wait(others)
-        for other in others:
-            other.result()
+            wait(submitted)
+        for future in submitted:
+            future.result()
+
+
+class Arriving(Iterator[A]):
+    """The items of a source that may have to wait for more, such as a pipe.
+
+    `items` gives None wherever nothing more has arrived yet. Iterating skips it. A consumer that collects
+    items before it works asks for them by `with_pauses`, and works on what it has at every None.
+    """
+
+    def __init__(self, items: Iterator[A | None]) -> None:
+        self.items = items
+
+    def __next__(self) -> A:
+        for item in self.items:
+            if item is not None:
+                return item
+        raise StopIteration
+
+
+def with_pauses(items: Iterable[A]) -> Iterator[A | None]:
+    """The items, with None wherever the next one has not arrived yet."""
+    return items.items if isinstance(items, Arriving) else iter(items)
+
+
+def windows(
+    items: Iterable[A],
+    *,
+    most: int,
+    size: Callable[[A], int] = lambda _: 0,
+    largest: int = 1,
+) -> Arriving[list[A]]:
+    """Lists of up to `most` items in a row; a list also ends where the sizes of its items reach `largest`.
+
+    A list is shorter where the next item has not arrived yet. Where the items end with an exception, those
+    before it come first.
+    """
+    return Arriving(_windows(items, most, size, largest))
+
+
+def _windows(
+    items: Iterable[A], most: int, size: Callable[[A], int], largest: int
+) -> Iterator[list[A] | None]:
+    window: list[A] = []
+    total = 0
+    try:
+        for item in with_pauses(items):
+            if item is not None:
+                window.append(item)
+                total += size(item)
+            if window and (item is None or len(window) == most or total >= largest):
+                yield window
+                window, total = [], 0
+            if item is None:
+                yield None
+    except Exception:
+        if window:
+            yield window
+        raise
+    if window:
+        yield window
 
 
 def in_order(function: Callable[[A], B], items: Iterable[A], *, threads: int) -> Iterator[B]:
     """function(item) of each item, in order, up to `threads` at a time; reads ahead only as far as needed.
 
-    Where `items` breaks off with an error, the results of those before it come first.
+    Where the items end with an exception, the results of those before it come first. Where the next item has
+    not arrived yet, the results of all before it come first.
     """
+    check_threads(threads)
+    return _in_order(function, items, threads)
+
+
+def check_threads(threads: int) -> None:
+    if threads < 1:
+        raise ConfigError(f"The number of threads must be at least 1, not {threads}.")
+
+
+def _in_order(function: Callable[[A], B], items: Iterable[A], threads: int) -> Iterator[B]:
+    source = with_pauses(items)
     if threads == 1:
-        yield from map(function, items)
+        for item in source:
+            if item is not None:
+                yield function(item)
         return
-    with short_turns, ThreadPoolExecutor(threads) as executor:
+    failure: Exception | None = None
+    with short_switch_interval, ThreadPoolExecutor(threads) as executor:
         running: deque[Future[B]] = deque()
-        try:
-            for item in items:
+        while True:
+            try:
+                item = next(source)
+            except StopIteration:
+                break
+            except Exception as error:
+                failure = error
+                break
+            if item is not None:
                 running.append(executor.submit(function, item))
-                if len(running) > threads:
-                    yield running.popleft().result()
-        except BiattError:
-            yield from (future.result() for future in running)
-            raise
-        yield from (future.result() for future in running)
+            while running and (item is None or len(running) > threads):
+                yield running.popleft().result()
+        while running:
+            yield running.popleft().result()
+    if failure is not None:
+        raise failure
 
 
 class _Shared(ABC):
-    """A setting of the process that holds while anyone uses it; users may overlap."""
+    """A setting of the process, made when the first user enters and undone when the last one leaves."""
 
     def __init__(self) -> None:
         self._lock, self._users = Lock(), 0
@@ -90,7 +175,7 @@ class _Shared(ABC):
 
 
 class OneMatrixThread(_Shared):
-    """Numpy's matrix products use one thread: the threads are ours."""
+    """Matrix products of numpy use one thread each: the threads of this module share the cores already."""
 
     def _set(self) -> None:
         self._limits = threadpool_limits(1)
@@ -99,19 +184,19 @@ class OneMatrixThread(_Shared):
         self._limits.restore_original_limits()
 
 
-class ShortTurns(_Shared):
-    """Threads take turns in Python more often: one that comes back from a kernel soon starts the next."""
+class ShortSwitchInterval(_Shared):
+    """Threads pass on the global lock sooner, so that one that returns from a kernel soon calls the next."""
 
     def _set(self) -> None:
         self._before = sys.getswitchinterval()
-        sys.setswitchinterval(min(TURN, self._before))
+        sys.setswitchinterval(min(SWITCH_INTERVAL, self._before))
 
     def _restore(self) -> None:
         sys.setswitchinterval(self._before)
 
 
 class FewerCollections(_Shared):
-    """Python looks for unused cycles of objects less often: sentences have none; looking costs a tenth."""
+    """Python collects cyclic garbage less often: sentences have no cycles, and collecting costs a tenth."""
 
     def _set(self) -> None:
         self._before = gc.get_threshold()
@@ -123,4 +208,4 @@ class FewerCollections(_Shared):
 
 one_matrix_thread = OneMatrixThread()
 fewer_collections = FewerCollections()
-short_turns = ShortTurns()
+short_switch_interval = ShortSwitchInterval()

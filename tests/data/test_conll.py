@@ -603,9 +603,9 @@ def test_tree_is_set_on_a_copy() -> None:
 
 def test_tree_can_be_set_in_the_other_columns_also() -> None:
     (new,), (old,) = parse(SHORT), parse(OLD)
-    assert [r[DEPS] for r in new.with_tree([2, 0], ["x", "root"], also=True).rows] == ["2:x", "0:root"]
-    assert [r[MISC] for r in new.with_tree([2, 0], ["x", "root"], also=True).rows] == ["_", "_"]
-    assert [r[DEPS:] for r in old.with_tree([2, 0], ["x", "ROOT"], also=True).rows] == [
+    assert [r[DEPS] for r in new.with_tree([2, 0], ["x", "root"], fill_deps=True).rows] == ["2:x", "0:root"]
+    assert [r[MISC] for r in new.with_tree([2, 0], ["x", "root"], fill_deps=True).rows] == ["_", "_"]
+    assert [r[DEPS:] for r in old.with_tree([2, 0], ["x", "ROOT"], fill_deps=True).rows] == [
         ["2", "x"],
         ["0", "ROOT"],
     ]

@@ -88,6 +88,8 @@ class Sentence:
         format: ConllFormat = "conllu",
     ) -> Sentence:
         """A sentence that comes from no file; a column not given is "_", and so is a head of -1."""
+        if isinstance(forms, str):
+            raise TypeError(f"A sentence is made of a list of words, not of the string {forms!r}.")
         rows = [[str(i), form, *"________"] for i, form in enumerate(forms, 1)]
         numbers = None if heads is None else ["_" if head == NO_HEAD else str(head) for head in heads]
         given = {LEMMA: lemmas, UPOS: upos, XPOS: xpos, FEATS: feats, HEAD: numbers, DEPREL: deprels}
@@ -103,14 +105,16 @@ class Sentence:
                 )
         return cls(rows, [], format)
 
-    def with_tree(self, heads: Sequence[int], relations: Sequence[str], *, also: bool = False) -> Sentence:
-        """A copy with these heads and relations; `also` sets PHEAD and PDEPREL, or in CoNLL-U DEPS, too."""
+    def with_tree(
+        self, heads: Sequence[int], relations: Sequence[str], *, fill_deps: bool = False
+    ) -> Sentence:
+        """A copy with these heads and relations, with `fill_deps` in DEPS, or PHEAD and PDEPREL, as well."""
         rows = [row[:] for row in self.rows]
         for row, head, relation in zip(rows, heads, relations, strict=True):
             row[HEAD], row[DEPREL] = str(head), relation
-            if also and self.format == "conllx":
+            if fill_deps and self.format == "conllx":
                 row[PHEAD], row[PDEPREL] = str(head), relation
-            elif also:
+            elif fill_deps:
                 row[DEPS] = f"{head}:{relation}"
         return self.with_rows(rows)
 

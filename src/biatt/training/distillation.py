@@ -18,8 +18,8 @@ from biatt.data.sentence import Sentence
 from biatt.decode.confidence import head_distribution
 from biatt.encoding.vocabulary import Vocabulary
 from biatt.errors import ConfigError, ModelError
-from biatt.parser import Parser, load, windows
-from biatt.threads import one_matrix_thread
+from biatt.parser import WINDOW_SENTENCES, Parser, load
+from biatt.threads import one_matrix_thread, windows
 
 
 class Lesson(NamedTuple):
@@ -46,7 +46,7 @@ def lessons(teacher: Parser, sentences: Sequence[Sentence], vocabulary: Vocabula
         raise ConfigError("The teacher has other relations: it must have been trained on the same sentences.")
     found = []
     with one_matrix_thread:
-        for window in windows(sentences):
+        for window in windows(sentences, most=WINDOW_SENTENCES):
             for sentence, scores in zip(window, teacher.scores(window), strict=True):
                 gold = np.maximum(vocabulary.encode(sentence).heads, 0)
                 heads = head_distribution(scores, teacher.temperature.arcs)
