@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
+import logging
 import lzma
 import os
 import re
@@ -19,6 +21,7 @@ import pytest
 from typer.testing import CliRunner
 
 import biatt
+from biatt import cli
 from biatt.cli import app
 from biatt.config import ModelConfig, TrainingConfig
 from biatt.data.toy_treebank import generate
@@ -430,3 +433,24 @@ def test_json_has_a_line_for_each_sentence(data: Path) -> None:
         for token in sentence["tokens"]:
             assert 0 <= token["confidence"] <= 1
             assert token["head"] in range(len(sentence["tokens"]) + 1)
+
+
+def test_log_messages_are_printed_to_standard_error(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    message = "Compiling for this processor, once."
+    monkeypatch.setattr(cli, "app", lambda: logging.getLogger("biatt.compiled").info(message))
+    cli.main()
+    assert capsys.readouterr() == ("", f"biatt: {message}\n")
+
+
+@pytest.mark.parametrize("closed", [True, False], ids=["closed", "missing"])
+def test_log_messages_do_not_need_a_standard_error(
+    closed: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stream = io.StringIO()
+    stream.close()
+    monkeypatch.setattr(cli, "app", lambda: logging.getLogger("biatt.compiled").info("Compiling."))
+    monkeypatch.setattr(sys, "stderr", stream if closed else None)
+    cli.main()
+    assert capsys.readouterr().out == ""

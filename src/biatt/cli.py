@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import io
+import logging
 import os
 import shlex
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -504,5 +506,20 @@ def _print_tables(tables: list[Any]) -> None:
     print_tables(tables)
 
 
+class StandardError(logging.Handler):
+    """Prints the package's log messages, such as that it compiles, to what standard error is at that time."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        with suppress(OSError, ValueError):  # standard error may be closed
+            if sys.stderr is not None:
+                print(f"biatt: {record.getMessage()}", file=sys.stderr, flush=True)
+
+
 def main() -> None:
-    app()
+    log, handler = logging.getLogger("biatt"), StandardError()
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
+    try:
+        app()
+    finally:
+        log.removeHandler(handler)
