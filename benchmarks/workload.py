@@ -96,11 +96,7 @@ def untrained(config: Config, sentences: list[Sentence], *, seed: int) -> Parser
         sentences, columns=model.columns, min_count=model.min_count, affixes=model.affixes
     )
     network = BiAtt(config.model, rows=vocabulary.size, relations=len(vocabulary.relations))
-    network.initialise(
-        deviation=config.training.deviation,
-        first_state=config.training.first_state,
-        generator=torch.Generator().manual_seed(seed),
-    )
+    network.initialise(torch.Generator().manual_seed(seed))
     return Parser(config, vocabulary, {name: value.numpy() for name, value in network.state_dict().items()})
 
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from biatt.config import COLUMNS, Config, ModelConfig, TrainingConfig, with_settings
+from biatt.config import COLUMNS, REMOVED_SETTINGS, Config, ModelConfig, TrainingConfig, with_settings
 from biatt.errors import ConfigError
 from biatt.presets import PAPER_HIDDEN, PRESETS, UNUSED, PipelineConfig, describe, hidden_size, preset
 
@@ -51,15 +51,11 @@ def configs(draw: st.DrawFn) -> Config:
         pair_hidden=draw(st.integers(0, 999)),
     )
     linear = draw(st.booleans())
-    two_attentions = model.directions == "both" and not single
     training = TrainingConfig(
         rate=draw(st.floats(1e-9, 1)),
-        beta1=draw(st.floats(0, 1, exclude_max=True)),
         beta2=draw(st.floats(0, 1, exclude_max=True)),
         clip=draw(st.floats(1e-6, 1e6)),
         batch_words=draw(st.integers(1, 10_000)),
-        deviation=draw(st.floats(0, 10)),
-        first_state=draw(st.floats(-10, 10)),
         schedule="linear" if linear else "paper",
         least_batches=draw(st.integers(0, 9999)) if linear else 0,
         average=draw(st.integers(1, 9)) if linear else 1,
@@ -67,7 +63,6 @@ def configs(draw: st.DrawFn) -> Config:
         word_dropout=draw(st.floats(0, 1, exclude_max=True)),
         tag_dropout=draw(st.floats(0, 1, exclude_max=True)),
         smoothing=draw(st.floats(0, 1, exclude_max=True)),
-        agreement=draw(st.floats(0, 100)) if two_attentions else 0.0,
     )
     return Config(model, training)
 
@@ -115,13 +110,11 @@ def test_paper_preset_is_the_papers_model_and_the_authors_adam() -> None:
     )
     assert (config.model.reset, config.model.shared_memory_projection) == ("before", True)
     assert config.model.min_count == 2  # singletons become unknown
-    assert (config.training.beta1, config.training.beta2, config.training.epsilon) == (0.9, 0.99, 1e-8)
-    assert config.training.deviation**2 == pytest.approx(1e-2)  # N(0, 10⁻²) is a variance
-    assert config.training.rate_step == 0.0002
+    assert config.training.beta2 == 0.99
     beyond = config.model.affixes, config.model.layers, config.model.query_input, config.model.pair_hidden
     assert beyond == (0, 1, "embedding", 0)
     assert config.training.schedule == "paper"
-    for name in ("dropout", "word_dropout", "tag_dropout", "smoothing", "agreement"):
+    for name in ("dropout", "word_dropout", "tag_dropout", "smoothing"):
         assert getattr(config.training, name) == 0, name
 
 
@@ -193,20 +186,14 @@ def test_words_for_false(word: str) -> None:
         (["word_dropout=-0.1"], r"word_dropout must be in \[0, 1\)"),
         (["tag_dropout=1"], r"tag_dropout must be in \[0, 1\)"),
         (["smoothing=1"], r"smoothing must be in \[0, 1\)"),
-        (["agreement=-1"], "agreement must be 0 or more"),
         (["dropout=nan"], "dropout must be finite"),
         (["rate=0"], "rate must be above 0"),
         (["rate=nan"], "rate must be finite"),
         (["clip=inf"], "clip must be finite"),
-        (["rate_step=0"], "rate_step must be above 0"),
-        (["beta1=1"], r"beta1 must be in \[0, 1\)"),
         (["beta2=-0.1"], r"beta2 must be in \[0, 1\)"),
-        (["epsilon=0"], "epsilon must be above 0"),
         (["clip=0"], "clip must be above 0"),
         (["batch_words=0"], "batch_words must be at least 1"),
         (["epochs=0"], "epochs must be at least 1"),
-        (["deviation=-1"], "deviation must be 0 or more"),
-        (["first_state=nan"], "first_state must be finite"),
     ],
 )
 def test_bad_settings_are_one_sentence_with_the_name(settings: list[str], message: str) -> None:
@@ -232,6 +219,15 @@ def test_json_without_a_field_takes_its_default() -> None:
     data = Config().to_json()
     del data["model"]["reset"]
     assert Config.from_json(data) == Config()
+
+
+def test_settings_that_earlier_versions_had_are_ignored_but_no_others_are() -> None:
+    data = Config().to_json()
+    data["training"] |= dict.fromkeys(REMOVED_SETTINGS, 0.5)
+    assert Config.from_json(data) == Config()
+    for part, name in (("training", "rate_steps"), ("model", "deviation")):
+        with pytest.raises(TypeError):
+            Config.from_json({**Config().to_json(), part: {name: 0.5}})
 
 
 @given(configs())
@@ -276,12 +272,6 @@ def test_numbers_are_finite() -> None:
     assert all(math.isfinite(value) for value in values)
     with pytest.raises(ConfigError):
         replace(TrainingConfig(), rate=-1.0)
-
-
-@pytest.mark.parametrize("settings", [["directions=left-to-right"], ["attention=single", "feedback=false"]])
-def test_agreement_as_a_term_of_the_loss_needs_two_attentions(settings: list[str]) -> None:
-    with pytest.raises(ConfigError, match="agreement needs directions=both and attention=agreement"):
-        with_settings(Config(), ["agreement=0.1", *settings])
 
 
 @pytest.mark.parametrize("setting", ["average=3", "least_batches=9"])

@@ -105,13 +105,6 @@ def train(
     embeddings: Annotated[
         Path | None, typer.Option(help="Word vectors: word2vec text or binary, GloVe, fastText .vec.")
     ] = None,
-    teacher: Annotated[
-        list[Path] | None,
-        typer.Option(
-            help="Model of the same treebank to learn from as well, as its probabilities say more than the "
-            "trees; may be repeated."
-        ),
-    ] = None,
     seed: Annotated[
         int, typer.Option(min=0, help="Same seed, same machine, same threads: same weights.")
     ] = 1,
@@ -128,16 +121,11 @@ def train(
         ),
     ] = False,
     ensemble: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Train N parsers, of N seeds, that speak as one.")
-    ] = 1,
-    member: Annotated[
-        list[str] | None,
+        int,
         typer.Option(
-            metavar="SETTINGS",
-            help="One more parser that speaks with the others, with these settings changed, as KEY=VALUE "
-            "between spaces; may be repeated.",
+            min=1, metavar="N", help="Train an ensemble of N seeds and average their probabilities."
         ),
-    ] = None,
+    ] = 1,
     set: Annotated[
         list[str] | None,
         typer.Option(
@@ -174,14 +162,10 @@ def train(
             dev_fraction=dev_fraction,
             config=config,
             embeddings=embeddings,
-            teachers=teacher or (),
             seed=seed,
             threads=threads,
             search_rate=search_rate,
-            others=[
-                *[config] * (ensemble - 1),
-                *(with_settings(config, text.split()) for text in member or []),
-            ],
+            ensemble=ensemble,
             pipeline=presets.PipelineConfig().with_settings(before) if pipeline else None,
             resume=resume,
             device=device,

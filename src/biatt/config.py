@@ -24,6 +24,12 @@ Reset = Literal["before", "after"]
 QueryInput = Literal["embedding", "memory"]
 Schedule = Literal["paper", "linear"]
 
+# Settings of earlier versions, which model folders of format version 1 may still name. None changes how a
+# trained model parses, so reading ignores them.
+REMOVED_SETTINGS = frozenset(
+    {"rate_step", "beta1", "epsilon", "distillation", "agreement", "deviation", "first_state"}
+)
+
 
 def setting(default: Any, help: str) -> Any:
     return field(default=default, metadata={"help": help})
@@ -108,10 +114,7 @@ class TrainingConfig:
         0.002,
         "initial learning rate; the paper's were 0.0004 to 0.0010 for hidden 128 to 320, in batches of one",
     )
-    rate_step: float = setting(0.0002, "step of the search for the initial rate (the paper's)")
-    beta1: float = setting(0.9, "Adam's decay of the first moment (the authors')")
     beta2: float = setting(0.99, "Adam's decay of the second moment (the authors')")
-    epsilon: float = setting(1e-8, "Adam's epsilon (the authors')")
     clip: float = setting(
         0.02,
         "largest global norm of a gradient; nearly all are scaled to it, so that no batch outweighs another",
@@ -136,17 +139,6 @@ class TrainingConfig:
     word_dropout: float = setting(0.0, "share of forms, lemmas and affixes that become unknown in training")
     tag_dropout: float = setting(0.0, "share of tags and features that become unknown in training")
     smoothing: float = setting(0.0, "label smoothing: share of each target spread over all choices")
-    distillation: float = setting(
-        0.5, "with a teacher, share of each target that is its probabilities instead of the gold tree"
-    )
-    agreement: float = setting(
-        0.0,
-        "weight of the directions' squared Hellinger distance as a term of the loss, beside the likelihood",
-    )
-    deviation: float = setting(0.1, "standard deviation of initial weights: the paper's variance of 0.01")
-    first_state: float = setting(
-        0.1, "where the learned first state of each recurrence starts (the authors' constant)"
-    )
 
     def __post_init__(self) -> None:
         for item in fields(self):
@@ -156,13 +148,8 @@ class TrainingConfig:
         check(self.schedule in choices, f"schedule is one of {', '.join(choices)}, not '{self.schedule}'")
         for name in ("dropout", "word_dropout", "tag_dropout", "smoothing"):
             check(0 <= getattr(self, name) < 1, f"{name} must be in [0, 1)")
-        check(0 <= self.distillation <= 1, "distillation must be in [0, 1]")
-        check(self.agreement >= 0, "agreement must be 0 or more")
         check(self.rate > 0, "rate must be above 0")
-        check(self.rate_step > 0, "rate_step must be above 0")
-        check(0 <= self.beta1 < 1, "beta1 must be in [0, 1)")
         check(0 <= self.beta2 < 1, "beta2 must be in [0, 1)")
-        check(self.epsilon > 0, "epsilon must be above 0")
         check(self.clip > 0, "clip must be above 0")
         check(self.batch_words >= 1, "batch_words must be at least 1")
         check(self.epochs >= 1, "epochs must be at least 1")
@@ -171,7 +158,6 @@ class TrainingConfig:
         linear = self.schedule == "linear"
         check(linear or self.average == 1, "average needs schedule=linear")
         check(linear or self.least_batches == 0, "least_batches needs schedule=linear")
-        check(self.deviation >= 0, "deviation must be 0 or more")
 
     def all_epochs(self, words: int) -> int:
         """The number of epochs, at most, over a treebank of so many words."""
@@ -182,10 +168,6 @@ class TrainingConfig:
 class Config:
     model: ModelConfig = ModelConfig()
     training: TrainingConfig = TrainingConfig()
-
-    def __post_init__(self) -> None:
-        two = self.model.directions == "both" and self.model.attention == "agreement"
-        check(two or not self.training.agreement, "agreement needs directions=both and attention=agreement")
 
     def to_json(self) -> dict[str, Any]:
         data: dict[str, Any] = json.loads(json.dumps(asdict(self)))
@@ -236,5 +218,9 @@ def _part_from_json(part: Field[Any], data: Mapping[str, Any]) -> Any:
     kind: Any = type(part.default)
     hints = get_type_hints(kind)
     return kind(
-        **{key: tuple(value) if hints.get(key) == tuple[str, ...] else value for key, value in data.items()}
+        **{
+            key: tuple(value) if hints.get(key) == tuple[str, ...] else value
+            for key, value in data.items()
+            if part.name != "training" or key not in REMOVED_SETTINGS
+        }
     )

@@ -75,8 +75,7 @@ TAGGER = Config(
 
 # What only a parser has, and what a network of characters has not.
 UNUSED = {"tagger": frozenset({"columns", "directions", "feedback", "attention", "shared_memory_projection",
-                               "query_input", "pair_hidden", "tag_dropout", "distillation",
-                               "agreement"})}  # fmt: skip
+                               "query_input", "pair_hidden", "tag_dropout"})}  # fmt: skip
 UNUSED["tokeniser"] = UNUSED["tagger"] | {"affixes"}
 
 

@@ -88,12 +88,12 @@ def test_batches_by_length_are_full(lengths: list[int], batch_words: int) -> Non
         assert (len(batch) + 1) * lengths[batch[0]] > batch_words
 
 
-@given(lengths_lists, budgets, st.integers(0, 9), st.integers(1, 5))
+@given(lengths_lists, budgets, st.integers(0, 9))
 def test_shuffled_batches_hold_every_sentence_once_within_the_budget(
-    lengths: list[int], batch_words: int, seed: int, pool_batches: int
+    lengths: list[int], batch_words: int, seed: int
 ) -> None:
     generator = np.random.default_rng(seed)
-    batches = list(shuffled(lengths, batch_words=batch_words, generator=generator, pool_batches=pool_batches))
+    batches = list(shuffled(lengths, batch_words=batch_words, generator=generator))
     check_batches(batches, lengths, batch_words)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import product
 from math import exp, log, tanh
 from typing import Any
 
@@ -13,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from biatt.config import ModelConfig, TrainingConfig
+from biatt.config import ModelConfig
 from biatt.data.scores import split_scores
 from biatt.encoding.batches import Batch, collate
 from biatt.encoding.vocabulary import Encoded
-from biatt.network.losses import disagreement, log_likelihood, taught
+from biatt.network.losses import log_likelihood
 from biatt.network.model import (
     BiAtt,
     Grid,
@@ -29,7 +28,6 @@ from biatt.network.model import (
     recurrence,
     scores,
 )
-from biatt.training.distillation import Lesson, together
 from builders import (
     ABLATIONS,
     LARGER,
@@ -40,7 +38,6 @@ from builders import (
     every_ablation,
     every_variant,
     gradients,
-    log_likelihood_of,
     log_y_by_head,
     network,
     noise,
@@ -236,37 +233,6 @@ def test_gradient_of_the_log_likelihood(smoothing: float) -> None:
         )
 
 
-def test_gradient_of_what_a_teacher_says() -> None:
-    batch = collate([encoded([[], [], []], [2, 0, 3], [1, -1, 0])])
-    lesson = random_lesson(random_sentences([3])[0], np.random.default_rng(1))
-    inputs = variables((2, 3, 4), (3, RELATIONS), (3, 2), (4, 2), (2, RELATIONS))
-    assert torch.autograd.gradcheck(lambda *parts: taught(Output(*parts), batch, *lesson), inputs)
-
-
-def test_gradient_of_what_a_teacher_says_is_finite_past_the_end_of_a_sentence() -> None:
-    treebank, generator = random_sentences([1, 4]), np.random.default_rng(1)
-    lesson = together([random_lesson(sentence, generator) for sentence in treebank])
-    found = gradients(
-        network({}), collate(treebank), lambda model, batch: taught(model(batch), batch, *lesson)
-    )
-    assert all(gradient.isfinite().all() for gradient in found.values())
-    assert found["v"].any()
-
-
-def test_gradient_of_the_disagreement() -> None:
-    attention, relations = variables((2, 3, 4), (3, RELATIONS))
-    assert torch.autograd.gradcheck(lambda *parts: disagreement(Output(*parts)), (attention, relations))
-
-
-def test_gradient_of_the_disagreement_is_finite_past_the_end_of_a_sentence() -> None:
-    model, batch = network({}), collate(random_sentences([1, 4]))
-    found = gradients(
-        model, batch, lambda model, batch: disagreement(model(batch)) + 0 * log_likelihood_of(model, batch)
-    )
-    assert all(gradient.isfinite().all() for gradient in found.values())
-    assert found["v"].any()
-
-
 # Batches
 
 
@@ -385,62 +351,6 @@ def test_smoothing_spreads_a_share_of_each_target_over_all_choices(
     assert found.item() == pytest.approx(expected, abs=1e-8)
 
 
-def random_lesson(sentence: Encoded, generator: np.random.Generator) -> Lesson:
-    """Probabilities, some of them 0."""
-    n = sentence.words
-    tables = [generator.random((n, width)) for width in (n + 1, RELATIONS)]
-    for table in tables:
-        table[:, 1:] *= generator.random(table[:, 1:].shape) < 0.8
-    return Lesson(*(table / table.sum(-1, keepdims=True) for table in tables))
-
-
-@settings(deadline=None, max_examples=30)
-@given(st.sampled_from(ABLATIONS), st.lists(sentences(), min_size=1, max_size=4), st.integers(0, 99))
-def test_what_a_teacher_says_is_the_target_in_place_of_the_gold_tree(
-    variant: dict[str, Any], treebank: list[Encoded], seed: int
-) -> None:
-    model, batch, generator = network(variant), collate(treebank), np.random.default_rng(seed)
-    lessons = [random_lesson(sentence, generator) for sentence in treebank]
-    expected = 0.0
-    for sentence, lesson in zip(treebank, lessons, strict=True):
-        log_a, log_y = slow_forward(model, sentence)
-        for t, head in enumerate(sentence.heads):
-            expected += sum(lesson.heads[t, j] * a[t, j] for a in log_a for j in range(sentence.words + 1))
-            expected += sum(lesson.relations[t, r] * log_y[t, head, r] for r in range(RELATIONS))
-    assert taught(model(batch), batch, *together(lessons)).item() == pytest.approx(expected, abs=1e-8)
-
-
-@every_variant
-def test_teacher_that_is_sure_of_the_gold_tree_says_no_more_than_it(variant: dict[str, Any]) -> None:
-    model, treebank = network(variant), random_sentences([1, 4, 2], seed=5)
-    batch = collate(treebank)
-    sure = [
-        Lesson(np.eye(item.words + 1)[item.heads], np.eye(RELATIONS)[item.relations]) for item in treebank
-    ]
-    values = [taught(model(batch), batch, *together(sure)), log_likelihood(model(batch), batch)]
-    assert values[0].item() == pytest.approx(values[1].item(), abs=1e-9)
-
-
-@settings(deadline=None, max_examples=30)
-@given(st.sampled_from([{}, LARGER]), st.lists(sentences(), min_size=1, max_size=4))
-def test_disagreement_is_the_squared_hellinger_distance_of_the_directions(
-    variant: dict[str, Any], treebank: list[Encoded]
-) -> None:
-    model = network(variant)
-    expected = 0.0
-    for sentence in treebank:
-        left, right = np.exp(slow_forward(model, sentence)[0])
-        for t, j in product(range(sentence.words), range(sentence.words + 1)):
-            expected += 0.5 * (np.sqrt(left[t, j]) - np.sqrt(right[t, j])) ** 2
-    assert disagreement(model(collate(treebank))).item() == pytest.approx(expected, abs=1e-9)
-
-
-def test_disagreement_is_0_for_equal_attentions_and_1_a_word_for_disjoint_ones() -> None:
-    left = torch.tensor([[0.0, -torch.inf, -torch.inf], [-torch.inf, 0.0, -torch.inf]])
-    for right, expected in ((left, 0.0), (left.roll(1, -1), 2.0)):
-        assert disagreement(Output(torch.stack([left, right]), torch.zeros(2, 1))).item() == expected
-
-
 @settings(deadline=None)
 @given(st.integers(0, 1000), st.integers(1, 6))
 def test_log_likelihood_bounds_the_disagreement_of_the_attentions(seed: int, n: int) -> None:
@@ -521,9 +431,7 @@ def test_dropout_is_the_same_for_a_seed_and_none_without_noise() -> None:
 
 def initialised(variant: dict[str, Any], *, seed: int) -> BiAtt:
     model = BiAtt(ModelConfig(hidden=40, **variant), rows=500, relations=30)
-    paper = TrainingConfig()
-    generator = torch.Generator().manual_seed(seed)
-    model.initialise(deviation=paper.deviation, first_state=paper.first_state, generator=generator)
+    model.initialise(torch.Generator().manual_seed(seed))
     return model
 
 

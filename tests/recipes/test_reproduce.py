@@ -198,47 +198,13 @@ def test_run_can_only_be_compared_with_an_earlier_one(recipe: Path) -> None:
         read_recipe(recipe)
 
 
-TAUGHT = """
-[[run]]
-name = "large"
-train = ["toy/train.conllu"]
-dev = "toy/test.conllu"
-settings = ["hidden=8", "epochs=2"]
-seeds = [1, 2]
-
-[[run]]
-name = "small"
-train = ["toy/train.conllu"]
-dev = "toy/test.conllu"
-settings = ["hidden=4", "epochs=1"]
-seeds = [1]
-teacher = "large"
-"""
-
-
-def test_run_is_taught_by_all_seeds_of_an_earlier_one(recipe: Path) -> None:
-    recipe.write_text(TAUGHT)
-    *_, small = run(recipe)[0]
-    assert json.loads(small.read_text())["command"].endswith("--teacher large-seed1 --teacher large-seed2")
-    models = recipe.parent / "models" / "trial"
-    card = (models / "small-seed1" / "README.md").read_text()
-    assert f"| taught by | {models / 'large-seed1'}, {models / 'large-seed2'} |" in card
-
-
-@pytest.mark.parametrize(("text", "name"), [(TAUGHT, "large"), (COMPARED, "base")])
-def test_model_that_a_run_needs_is_named_where_it_is_missing(recipe: Path, text: str, name: str) -> None:
-    recipe.write_text(text)
-    run(recipe, only=[name])
+def test_model_that_a_run_needs_is_named_where_it_is_missing(recipe: Path) -> None:
+    recipe.write_text(COMPARED)
+    run(recipe, only=["base"])
     shutil.rmtree(recipe.parent / "models")
-    needed = f"{name}-seed1"
+    needed = "base-seed1"
     with pytest.raises(ConfigError, match=rf"needs the model .*{needed}: .* remove .*{needed}\.json"):
         run(recipe)
-
-
-def test_run_can_only_be_taught_by_an_earlier_one(recipe: Path) -> None:
-    recipe.write_text(TAUGHT.replace('teacher = "large"', 'teacher = "small"'))
-    with pytest.raises(ConfigError, match="'small' is taught by 'small', which is no earlier run"):
-        read_recipe(recipe)
 
 
 def test_results_are_drawn(recipe: Path) -> None:

@@ -346,10 +346,10 @@ def test_ensemble_is_trained_resumed_saved_and_speaks_as_one(tmp_path: Path) -> 
     path = tmp_path / "t.conllu"
     biatt.write(generate(40, seed=6), path)
     quick = with_settings(SMALL, ["epochs=2", "least_batches=0"])
-    train(path, dev=path, out=tmp_path / "whole", config=quick, others=[quick] * 2)
+    train(path, dev=path, out=tmp_path / "whole", config=quick, ensemble=3)
     with pytest.raises(KeyboardInterrupt):
-        train(path, dev=path, out=tmp_path / "cut", config=quick, others=[quick] * 2, listener=StopsAt(5))
-    train(path, dev=path, out=tmp_path / "cut", config=quick, others=[quick] * 2, resume=True)
+        train(path, dev=path, out=tmp_path / "cut", config=quick, ensemble=3, listener=StopsAt(5))
+    train(path, dev=path, out=tmp_path / "cut", config=quick, ensemble=3, resume=True)
     assert contents(tmp_path / "cut") == contents(tmp_path / "whole")
     assert "members of the ensemble | 3" in (tmp_path / "whole" / "README.md").read_text()
 
@@ -367,21 +367,6 @@ def test_ensemble_is_trained_resumed_saved_and_speaks_as_one(tmp_path: Path) -> 
         assert np.allclose(found.relation_scores(heads), expected, atol=1e-5)
     together.save(tmp_path / "copy")
     assert list(biatt.load(tmp_path / "copy").parse(sentences)) == list(together.parse(sentences))
-
-
-def test_members_may_have_settings_of_their_own_but_one_vocabulary(tmp_path: Path) -> None:
-    path = tmp_path / "t.conllu"
-    biatt.write(generate(20, seed=6), path)
-    quick = with_settings(SMALL, ["epochs=1", "least_batches=0"])
-    other = with_settings(quick, ["hidden=12", "dropout=0.1"])
-    together = train(path, dev=path, out=tmp_path / "m", config=quick, others=[other])
-    assert [member.config for member in together.members] == [other]
-    alone = train(
-        path, dev=path, out=tmp_path / "alone", config=other
-    )  # the same seed: it is another network
-    assert np.array_equal(alone.weights["P"], together.members[0].weights["P"])
-    with pytest.raises(ConfigError, match="must agree"):
-        train(path, out=tmp_path / "n", config=quick, others=[with_settings(quick, ["affixes=1"])])
 
 
 def test_members_of_an_ensemble_must_know_the_same_words(nlp: Parser, folder: Path) -> None:

@@ -22,7 +22,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors import safe_open
 
-from biatt.config import Config, TrainingConfig, with_settings
+from biatt.config import Config, with_settings
 from biatt.data.conll import read, write
 from biatt.data.sentence import Sentence
 from biatt.data.toy_treebank import generate
@@ -30,11 +30,12 @@ from biatt.encoding.vocabulary import Vocabulary
 from biatt.errors import BiattError, ConfigError, FormatError, ModelError, TrainingError
 from biatt.evaluation.metrics import evaluate
 from biatt.model_folder import CHECKPOINT, FINGERPRINT, METRICS
+from biatt.network.model import DEVIATION
 from biatt.parser import Parser, load
 from biatt.training import train as training
 from biatt.training.checkpoint import State
-from biatt.training.optimiser import Adam
-from biatt.training.run import Silent
+from biatt.training.optimiser import BETA1, EPSILON, Adam
+from biatt.training.run import RATE_STEP, Silent
 from biatt.training.train import ParserRun, split_treebank, train
 
 SOURCE = Path(__file__).parents[2] / "src"
@@ -46,7 +47,7 @@ BEYOND = with_settings(
     [
         *("hidden=8", "affixes=2", "layers=2", "query_input=memory", "pair_hidden=4"),
         *("epochs=3", "schedule=linear", "dropout=0.3", "word_dropout=0.2", "tag_dropout=0.2"),
-        *("smoothing=0.1", "agreement=0.5", "average=2"),
+        *("smoothing=0.1", "average=2"),
     ],
 )
 TIMINGS = ("seconds", "words_per_second")
@@ -401,7 +402,7 @@ def first_epoch(out: Path, *changes: str) -> tuple[float, dict[str, float], torc
 
 @pytest.mark.parametrize(
     "change",
-    ["dropout=0.5", "word_dropout=0.5", "tag_dropout=0.5", "smoothing=0.2", "agreement=2", "schedule=linear"],
+    ["dropout=0.5", "word_dropout=0.5", "tag_dropout=0.5", "smoothing=0.2", "schedule=linear"],
 )
 def test_each_way_of_training_changes_the_weights_but_not_the_evaluation(tmp_path: Path, change: str) -> None:
     _, dev, plain = first_epoch(tmp_path / "a")
@@ -588,7 +589,7 @@ def test_run_killed_at_random_moments_ends_like_a_whole_one(tmp_path: Path) -> N
     """Real processes, killed in and after the search for the rate, with word vectors."""
     write(generate(200, seed=9), tmp_path / "t.conllu")
     write_vectors(tmp_path / "v.vec", ["the", "a", "Ada"], width=12)
-    changes = ["hidden=16", "rate=0.02", "rate_step=0.01", "batch_words=100", "epochs=5"]
+    changes = ["hidden=16", "rate=0.02", "batch_words=100", "epochs=5"]
     options: dict[str, Any] = {"embeddings": tmp_path / "v.vec", "search_rate": True}
     train(tmp_path / "t.conllu", out=tmp_path / "whole", config=with_settings(Config(), changes), **options)
 
@@ -911,6 +912,5 @@ def test_folder_that_cannot_be_written_is_refused_before_training(treebank: Path
 
 
 def test_defaults_are_those_of_the_paper() -> None:
-    paper = TrainingConfig()
-    assert (paper.rate_step, paper.deviation**2) == (0.0002, pytest.approx(0.01))
+    assert (0.0002, pytest.approx(0.01), 0.9, 1e-8) == (RATE_STEP, DEVIATION**2, BETA1, EPSILON)
     assert training.train.__kwdefaults__["dev_fraction"] == 0.05

@@ -12,7 +12,7 @@ if TYPE_CHECKING:  # a sentence only carries them
     from biatt.data.scores import Confidence, HeadProbabilities, Scores
 
 ID, FORM, LEMMA, UPOS, XPOS, FEATS, HEAD, DEPREL, DEPS, MISC = range(10)  # the columns of CoNLL-U
-CPOSTAG, POSTAG, PHEAD, PDEPREL = UPOS, XPOS, DEPS, MISC  # CoNLL-X names for the same places
+PHEAD, PDEPREL = DEPS, MISC  # CoNLL-X names for the same places
 COLUMNS = 10
 
 NO_HEAD = -1  # where the file has "_"

@@ -21,6 +21,7 @@ from biatt.errors import ConfigError
 TREE_COMMENT = "# tree_logprob = "
 COOLEST, HOTTEST = 0.1, 10.0  # temperatures to choose from
 GOLDEN = (np.sqrt(5) - 1) / 2
+ROUNDS = 30  # of the search: more than four digits
 
 
 def head_distribution(scores: Scores, temperature: float = 1.0) -> Floats:
@@ -100,12 +101,12 @@ def fitted(scores: Iterable[Scores], gold: Iterable[tuple[npt.ArrayLike, npt.Arr
     return Temperature(lowest(loss(arcs)), lowest(loss(relations)))
 
 
-def lowest(function: Callable[[float], float], *, rounds: int = 30) -> float:
+def lowest(function: Callable[[float], float]) -> float:
     """Where a function of a temperature is lowest, by golden section over its logarithm."""
     low, high = np.log(COOLEST), np.log(HOTTEST)
     left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
     at_left, at_right = function(np.exp(left)), function(np.exp(right))
-    for _ in range(rounds):
+    for _ in range(ROUNDS):
         if at_left < at_right:
             high, right, at_right = right, left, at_left
             left = high - GOLDEN * (high - low)

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 from biatt.encoding.vocabulary import Encoded, Indices
 
+POOL_BATCHES = 50  # that random sentences are sorted into at a time
+
 
 class Batch(NamedTuple):
     """B sentences: M = Σ(n + 1) positions with the ROOTs, N = Σn words."""
@@ -76,12 +78,12 @@ def by_length(lengths: Sequence[int], *, batch_words: int) -> list[list[int]]:
 
 
 def shuffled(
-    lengths: Sequence[int], *, batch_words: int, generator: np.random.Generator, pool_batches: int = 50
+    lengths: Sequence[int], *, batch_words: int, generator: np.random.Generator
 ) -> Iterator[list[int]]:
     """Random batches of similar length: each pool of random sentences is batched by length, then mixed."""
     order = generator.permutation(len(lengths))
     words: NDArray[np.int64] = np.cumsum(np.asarray(lengths)[order])
-    pools = words // (batch_words * pool_batches)
+    pools = words // (batch_words * POOL_BATCHES)
     batches = [
         [int(pool[i]) for i in batch]
         for number in np.unique(pools)

@@ -1,4 +1,4 @@
-"""What training makes large or small: the likelihood of the gold tree (section 3), and its companions."""
+"""The training objective: the log-likelihood of the gold tree (section 3)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from biatt.data.scores import Floats
 from biatt.encoding.batches import Batch, word_positions
 from biatt.network.model import Output, pair_logits
 
@@ -31,25 +30,8 @@ def log_likelihood(output: Output, batch: Batch, *, smoothing: float = 0.0) -> T
     )
 
 
-def taught(output: Output, batch: Batch, heads: Floats, relations: Floats) -> Tensor:
-    """What `log_likelihood` becomes where a teacher's probabilities take the place of the gold tree.
-
-    heads is (N, T), 0 past the sentence; relations, given the gold heads, (N, R).
-    """
-    inside = output.attention.masked_fill(output.attention == -torch.inf, 0.0)
-    arcs = torch.from_numpy(heads).to(inside) * inside
-    labels = torch.from_numpy(relations).to(inside) * gold_logits(output, batch).log_softmax(-1)
-    return arcs.sum() + labels.sum()
-
-
 def gold_logits(output: Output, batch: Batch) -> Tensor:
     """The relations' scores given the gold heads: (N, R)."""
     roots = word_positions(batch.words) - np.concatenate([np.arange(1, n + 1) for n in batch.words])
     heads = torch.from_numpy(roots + np.maximum(batch.heads, 0))
     return pair_logits(output, heads.to(output.relations.device))
-
-
-def disagreement(output: Output) -> Tensor:
-    """Σ squared Hellinger distance of the two directions' attentions: 1 − Σⱼ √(aˡⱼ aʳⱼ) of every word."""
-    left, right = output.attention
-    return (1 - torch.exp(0.5 * (left + right)).sum(-1)).sum()

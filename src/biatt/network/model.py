@@ -36,6 +36,8 @@ except ModuleNotFoundError:
 
 SLOPE = 0.1  # of the leaky rectified linear function's negative part (section 2.1)
 STATE_LIMIT = 1e4
+DEVIATION = 0.1  # of initial weights: the paper's variance of 0.01
+FIRST_STATE = 0.1  # where the learned first state of each recurrence starts (the authors' constant)
 
 
 class Output(NamedTuple):
@@ -224,15 +226,15 @@ class Encoder(nn.Module):
                 setattr(self.get_submodule(owner), attribute, nn.Parameter(torch.empty(shape)))
 
     @torch.no_grad()
-    def initialise(self, *, deviation: float, first_state: float, generator: torch.Generator) -> None:
-        """N(0, deviation²) for weights, 0 for biases, a constant for first states (section 3)."""
+    def initialise(self, generator: torch.Generator) -> None:
+        """N(0, DEVIATION²) for weights, 0 for biases, a constant for first states (section 3)."""
         for name, parameter in sorted(self.named_parameters()):
             if name.endswith("bias"):
                 parameter.zero_()
             elif name.endswith("first"):
-                parameter.fill_(first_state)
+                parameter.fill_(FIRST_STATE)
             else:
-                values = torch.empty(parameter.shape).normal_(0.0, deviation, generator=generator)
+                values = torch.empty(parameter.shape).normal_(0.0, DEVIATION, generator=generator)
                 parameter.copy_(values)  # drawn on the CPU, so that a seed means the same everywhere
 
     def encode(self, batch: Batch, noise: Noise | None) -> tuple[Tensor, Tensor]:

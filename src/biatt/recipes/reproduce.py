@@ -14,7 +14,6 @@ A recipe is a TOML file with one table for each run:
     punctuation = "ignore"                         # optional
     embeddings = "vectors.txt"                     # optional: word vectors, a file beside the recipe
     beside = "paper 91.56 / 85.53"                 # optional: a figure to stand beside ours
-    teacher = "danish-best"                        # optional: an earlier run whose seeds teach it as one
     against = "danish-paper"                       # optional: an earlier run to compare with, seed by seed
 
 Each run and seed gives one JSON file in a folder named after the recipe; what has one is not run again. A
@@ -71,7 +70,6 @@ class Run:
     punctuation: Punctuation | None = None
     embeddings: str | None = None
     beside: str = ""
-    teacher: str | None = None
     against: str | None = None
 
 
@@ -93,7 +91,6 @@ def reproduce(
     results.mkdir(exist_ok=True)
     done, home = [], Path(models) / recipe.stem
     runs = read_recipe(recipe)
-    seeds: dict[str | None, Sequence[int]] = {run.name: run.seeds for run in runs}
     if unknown := set(only) - {run.name for run in runs}:
         raise ConfigError(f"{recipe}: there is no run '{sorted(unknown)[0]}'.")
     for run in runs:
@@ -103,8 +100,7 @@ def reproduce(
             path = results / f"{run.name}-seed{seed}.json"
             if not path.exists():
                 folder, others = home / path.stem, [home / f"{run.against}-seed{seed}"] if run.against else []
-                teachers = [home / f"{run.teacher}-seed{k}" for k in seeds.get(run.teacher, ())]
-                _check_models([*others, *teachers], path)
+                _check_models(others, path)
                 vectors = recipe.parent / run.embeddings if run.embeddings else None
                 found = measure(
                     run,
@@ -112,7 +108,6 @@ def reproduce(
                     treebanks,
                     folder,
                     vectors,
-                    teachers,
                     threads=threads,
                     listener=listener(path.stem),
                 )
@@ -164,9 +159,10 @@ def read_recipe(path: Path) -> list[Run]:
         raise ConfigError(f"{path}: there is no [[run]] in it.")
     runs = [Run(**table) for table in tables]
     for number, run in enumerate(runs):
-        for other, how in ((run.against, "compared with"), (run.teacher, "taught by")):
-            if other and other not in [one.name for one in runs[:number]]:
-                raise ConfigError(f"{path}: '{run.name}' is {how} '{other}', which is no earlier run.")
+        if run.against and run.against not in [one.name for one in runs[:number]]:
+            raise ConfigError(
+                f"{path}: '{run.name}' is compared with '{run.against}', which is no earlier run."
+            )
     return runs
 
 
@@ -176,7 +172,6 @@ def measure(
     treebanks: Path,
     folder: Path,
     embeddings: Path | None = None,
-    teachers: Sequence[Path] = (),
     *,
     threads: int,
     listener: Listener,
@@ -191,14 +186,12 @@ def measure(
         f" --dev {run.dev}" if run.dev else ""
     )
     command += f" --embeddings {run.embeddings}" if run.embeddings else ""
-    command += "".join(f" --teacher {teacher.name}" for teacher in teachers)
     parser = train(
         [treebanks / name for name in run.train],
         out=folder,
         dev=treebanks / run.dev if run.dev else None,
         config=config,
         embeddings=embeddings,
-        teachers=teachers,
         seed=seed,
         threads=threads,
         resume=True,

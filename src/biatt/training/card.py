@@ -21,7 +21,6 @@ def model_card(
         "training data": ", ".join(about["train"]),
         "chosen by": about["dev"],
         "word vectors": about["embeddings"] or "none",
-        **({"taught by": ", ".join(about["teachers"])} if about.get("teachers") else {}),
         "embedded columns": ", ".join(vocabulary.symbols),
         "relations": len(vocabulary.relations),
         "hidden size": config.model.hidden,

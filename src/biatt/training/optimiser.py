@@ -14,6 +14,9 @@ from torch import Tensor, nn
 from biatt.config import TrainingConfig
 from biatt.threads import run
 
+BETA1 = 0.9  # decay of the first moment (the authors')
+EPSILON = 1e-8  # the authors'
+
 
 class Adam:
     """`threads` share the dense parameters, and change nothing else."""
@@ -64,10 +67,10 @@ class Adam:
             [],
             [step.add_(1) for step in steps],
             lr=rate,
-            beta1=self.config.beta1,
+            beta1=BETA1,
             beta2=self.config.beta2,
             weight_decay=0.0,
-            eps=self.config.epsilon,
+            eps=EPSILON,
             amsgrad=False,
             maximize=False,
             grad_scale=excess,
@@ -75,11 +78,11 @@ class Adam:
 
     def _step_rows(self, name: str, rows: Tensor, gradient: Tensor, rate: float) -> None:
         first, second, steps = (self.moments[f"{name}.{part}"] for part in ("first", "second", "steps"))
-        beta1, beta2 = self.config.beta1, self.config.beta2
+        beta2 = self.config.beta2
         count = steps[rows] + 1
-        m = torch.lerp(gradient, first[rows], beta1)
+        m = torch.lerp(gradient, first[rows], BETA1)
         v = torch.lerp(gradient * gradient, second[rows], beta2)
-        scale = (rate * (1 - beta2**count).sqrt() / (1 - beta1**count))[:, None]
-        epsilon = self.config.epsilon * (1 - beta2**count).sqrt()[:, None]
+        scale = (rate * (1 - beta2**count).sqrt() / (1 - BETA1**count))[:, None]
+        epsilon = EPSILON * (1 - beta2**count).sqrt()[:, None]
         self.parameters[name].data.index_add_(0, rows, scale * m / (v.sqrt() + epsilon), alpha=-1)
         first[rows], second[rows], steps[rows] = m, v, count

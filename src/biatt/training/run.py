@@ -34,6 +34,8 @@ from biatt.network.model import Encoder, Noise
 from biatt.training.checkpoint import State, load_checkpoint, save_checkpoint, with_prefix
 from biatt.training.optimiser import Adam
 
+RATE_STEP = 0.0002  # of the search for the initial rate (the paper's)
+
 
 class Listener(Protocol):
     """What training tells of itself while it runs."""
@@ -98,12 +100,9 @@ class Run(ABC):
 
     def restart(self) -> None:
         """Initial weights and a fresh optimiser; the same for the same seed."""
-        config = self.schedule
         generator = torch.Generator().manual_seed(self.seed)
-        self.network.initialise(
-            deviation=config.deviation, first_state=config.first_state, generator=generator
-        )
-        self.adam = Adam(dict(self.network.named_parameters()), config, threads=self.threads)
+        self.network.initialise(generator)
+        self.adam = Adam(dict(self.network.named_parameters()), self.schedule, threads=self.threads)
 
     def open(self, out: Path, fingerprint: str, *, resume: bool) -> None:
         """Begin in an empty folder, or go on from its checkpoint."""
@@ -126,10 +125,9 @@ class Run(ABC):
             make_folder(out)
 
     def search_rate(self) -> None:
-        """Climb in steps of `rate_step` to the best dev log-likelihood after one epoch (section 3)."""
+        """Climb in steps of `RATE_STEP` to the best dev log-likelihood after one epoch (section 3)."""
         if self.state.epoch or self.state.finished:
             return
-        step = self.schedule.rate_step
         tried = {round(trial["rate"], 10): trial["dev_log_likelihood"] for trial in self.state.search}
 
         def after_one_epoch(rate: float) -> float:
@@ -145,8 +143,10 @@ class Run(ABC):
             return float(tried[rate])
 
         best = self.schedule.rate
-        for direction in (step, -step):
-            while best + direction > step / 2 and after_one_epoch(best + direction) > after_one_epoch(best):
+        for direction in (RATE_STEP, -RATE_STEP):
+            while best + direction > RATE_STEP / 2 and after_one_epoch(best + direction) > after_one_epoch(
+                best
+            ):
                 best += direction
         self.state.rate = round(best, 10)
         self.listener.message(f"The initial rate is {self.state.rate:.4f}.")

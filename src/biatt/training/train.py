@@ -25,15 +25,12 @@ from biatt.errors import ConfigError, TrainingError
 from biatt.evaluation import metrics
 from biatt.model_folder import CARD, FINGERPRINT, TOKENISER, is_begun, is_finished, member_folder
 from biatt.network.autograd import in_threads
-from biatt.network.losses import disagreement, log_likelihood, taught
+from biatt.network.losses import log_likelihood
 from biatt.network.model import BiAtt, Noise, scores, torch_device
 from biatt.parser import BATCH_WORDS, Parser, with_best_tree
 from biatt.presets import PipelineConfig
 from biatt.training.card import model_card
-from biatt.training.distillation import Lesson, lessons, load_teacher, together
 from biatt.training.run import Listener, Run, Silent, fingerprint_of, make_folder
-
-EMBEDDED = ("columns", "min_count", "affixes", "embedding")  # what a vocabulary and vectors depend on
 
 
 def train(
@@ -44,12 +41,11 @@ def train(
     dev_fraction: float = 0.05,
     config: Config | None = None,
     embeddings: str | Path | None = None,
-    teachers: Sequence[str | Path] = (),
     seed: int = 1,
     threads: int = 1,
     search_rate: bool = False,
     pipeline: PipelineConfig | None = None,
-    others: Sequence[Config] = (),
+    ensemble: int = 1,
     resume: bool = False,
     device: str = "cpu",
     licence: str = "not stated",
@@ -60,14 +56,12 @@ def train(
 
     Without `dev`, a random `dev_fraction` of the training sentences is held out, as in the paper. With
     `resume`, an interrupted run goes on from its last epoch; a finished one is just loaded. With `pipeline`,
-    a tokeniser and a tagger come first, and the parser learns from tags that a tagger gave. `others` are the
-    configurations of further parsers, which speak with the first as one; equal ones have seeds in a row.
-    `teachers` are models trained on the same sentences, whose probabilities are learnt from too.
+    a tokeniser and a tagger come first, and the parser learns from tags that a tagger gave. With
+    `ensemble` above 1, as many parsers are trained, with seeds in a row, and their probabilities averaged.
     """
     config, listener, out = config or Config(), listener or Silent(), Path(out)
-    for other in others:
-        if any(getattr(other.model, name) != getattr(config.model, name) for name in EMBEDDED):
-            raise ConfigError(f"The members of an ensemble must agree on {', '.join(EMBEDDED)}.")
+    if ensemble < 1:
+        raise ConfigError("ensemble must be at least 1.")
     if threads < 1:
         raise ConfigError("threads must be at least 1.")
     if not 0 <= seed < 2**63:
@@ -87,12 +81,9 @@ def train(
                 f"embedding={config.model.embedding}, but the vectors of {embeddings} are {width} wide."
             )
         config = replace(config, model=replace(config.model, embedding=width))
-        others = [replace(other, model=replace(other.model, embedding=width)) for other in others]
     torch_device(device)  # what is wrong is said now, not after hours
-    everything = [config, [*others], pipeline, seed, threads, search_rate, vectors and vectors.words]
-    teacher = load_teacher(teachers) if teachers else None
-    teaching = _weights(teacher) if teacher else []
-    arrays = [*teaching, vectors.vectors] if vectors else teaching
+    everything = [config, ensemble, pipeline, seed, threads, search_rate, vectors and vectors.words]
+    arrays = [vectors.vectors] if vectors else []
     _claim(out, fingerprint_of(everything, arrays, train_sentences, dev_sentences), begun=begun)
     text_models = None
     if pipeline:
@@ -108,7 +99,7 @@ def train(
             resume=resume,
             listener=listener,
         )
-        members = [out, *(member_folder(out, number) for number in range(2, len(others) + 2))]
+        members = [out, *(member_folder(out, number) for number in range(2, ensemble + 1))]
         if resume and all(map(is_finished, members)) and text_models.is_clean():
             listener.message(f"{out} is already trained.")
             return Parser.load(out, device=device)
@@ -128,7 +119,6 @@ def train(
         "train": [str(file) for file in files],
         "dev": str(dev) if dev else f"{dev_fraction:.0%} of train, held out at random",
         "embeddings": str(embeddings) if embeddings else None,
-        "teachers": [str(folder) for folder in teachers],
         "seed": seed,
         "threads": threads,
         "licence": licence,
@@ -140,25 +130,22 @@ def train(
         found = {form: vector for form in forms if (vector := vectors.get(form)) is not None}
         initial_forms = {vocabulary.row("form", form): vector for form, vector in found.items()}
         listener.message(f"{len(found)} of {len(forms)} forms have a vector in {embeddings}.")
-    taught_by = lessons(teacher, train_sentences, vocabulary) if teacher else []
-    configs = [config, *others]
-    for number, own in enumerate(configs, 1):
-        if others:
-            listener.message(f"== member {number} of {len(configs)} of the ensemble")
+    for number in range(1, ensemble + 1):
+        if ensemble > 1:
+            listener.message(f"== member {number} of {ensemble} of the ensemble")
         run = ParserRun(
-            own,
+            config,
             vocabulary,
             train_sentences,
             dev_sentences,
-            seed=seed + configs[: number - 1].count(own),
+            seed=seed + number - 1,
             device=device,
             threads=threads,
             listener=listener,
         )
         run.about, run.initial_forms = {**about, "seed": run.seed}, initial_forms
-        run.lessons = taught_by
-        options = [own, run.seed, threads, search_rate, *initial_forms]
-        arrays = [*initial_forms.values(), *teaching]
+        options = [config, run.seed, threads, search_rate, *initial_forms]
+        arrays = [*initial_forms.values()]
         fingerprint = fingerprint_of(options, arrays, train_sentences, dev_sentences)
         run.open(out if number == 1 else member_folder(out, number), fingerprint, resume=resume)
         listener.message(
@@ -171,16 +158,11 @@ def train(
                 run.search_rate()
             run.finish_epochs()
     parser = Parser.load(out, device=device)
-    if others:
-        _finish_ensemble(parser, out, dev_sentences, {**about, "members": len(configs)})
+    if ensemble > 1:
+        _finish_ensemble(parser, out, dev_sentences, {**about, "members": ensemble})
     if text_models:
         text_models.clean()
     return parser
-
-
-def _weights(parser: Parser) -> list[NDArray[Any]]:
-    """All weights of a parser and of those that speak with it, in a fixed order."""
-    return [one.weights[name] for one in (parser, *parser.members) for name in sorted(one.weights)]
 
 
 def _claim(out: Path, fingerprint: str, *, begun: bool) -> None:
@@ -235,7 +217,6 @@ class ParserRun(Run):
         shares = np.where(is_tag, config.training.tag_dropout, config.training.word_dropout)
         self.shares = shares.astype(np.float32)
         self.initial_forms: dict[int | None, NDArray[np.float32]] = {}
-        self.lessons: list[Lesson] = []  # of a teacher, one for each training sentence
         self.about: dict[str, Any] = {}
         network = BiAtt(
             config.model, rows=vocabulary.size, relations=len(vocabulary.relations), fused=device == "cpu"
@@ -263,14 +244,7 @@ class ParserRun(Run):
             batch = with_dropout(batch, self.becomes, self.shares, generator)
         words = int(batch.words.sum())
         output = self.network(batch, noise)
-        likelihood = log_likelihood(output, batch, smoothing=config.smoothing)
-        if self.lessons:
-            lesson = taught(output, batch, *together([self.lessons[i] for i in indices]))
-            likelihood = (1 - config.distillation) * likelihood + config.distillation * lesson
-        loss = -likelihood / words
-        if config.agreement:
-            loss = loss + config.agreement * disagreement(output) / words
-        return loss, words
+        return -log_likelihood(output, batch, smoothing=config.smoothing) / words, words
 
     @torch.no_grad()
     def evaluate(self) -> dict[str, float]:
