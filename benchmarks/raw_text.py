@@ -22,10 +22,11 @@ from biatt.annotate.tokeniser import raw_text
 from biatt.data.conll import read, write
 from biatt.data.sentence import Sentence
 from biatt.data.text import read_text
+from biatt.decode.confidence import without_temperature
 from biatt.errors import BiattError
 from biatt.evaluation.calibration import calibrate, calibration_error
 from biatt.evaluation.metrics import evaluate
-from biatt.parser import Parser, find_model
+from biatt.parser import Parser, default_roots, find_model
 from biatt.threads import one_matrix_thread
 
 HERE = Path(__file__).parent
@@ -45,7 +46,9 @@ def main() -> int:
                 if options.udpipe:
                     results["udpipe"] = udpipe(parser, options.treebank, gold, options.udpipe)
                 results["speed"] = speed(parser, gold, options.repeats)
-                found = calibrate(parser, gold)
+                parsed = list(parser.parse(gold, confidence=True, retag=True))
+                unfitted = [without_temperature(s, roots=default_roots(s)) for s in parsed]
+                found = calibrate(gold, parsed, unfitted=unfitted)
                 results["calibration"] = {
                     "split": split,
                     "temperature": found.temperature._asdict(),

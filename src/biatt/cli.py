@@ -341,12 +341,21 @@ def calibrate(
     threads: Annotated[int, typer.Option(min=1, help=THREADS_HELP)] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="Everything as JSON.")] = False,
 ) -> None:
-    """Say whether a model's confidence means what it says: how often it is right when it is so sure."""
-    from biatt.evaluation import calibration
+    """Measure calibration: accuracy at each level of confidence.
 
-    result = calibration.calibrate(biatt.load(model), biatt.read(gold, trees=True), threads=threads)
+    A model with a tagger parses with its tags, not with those of the file.
+    """
+    from biatt.decode.confidence import without_temperature
+    from biatt.evaluation.calibration import draw
+    from biatt.parser import default_roots
+
+    parser, sentences = biatt.load(model), list(biatt.read(gold, trees=True))
+    retag = parser.tagger is not None
+    parsed = list(parser.parse(sentences, confidence=True, threads=threads, retag=retag))
+    unfitted = [without_temperature(s, roots=default_roots(s)) for s in parsed if len(s)]
+    result = biatt.calibrate(sentences, parsed, unfitted=unfitted)
     if plot:
-        calibration.draw(result, plot)
+        draw(result, plot)
     if as_json:
         typer.echo(json_text(result.as_dict(), indent=1))
     else:

@@ -10,71 +10,102 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from biatt.data.scores import Temperature
+from biatt.data.scores import Confidence, Temperature
+from biatt.data.sentence import Sentence
 from biatt.data.toy_treebank import generate
-from biatt.errors import BiattError
-from biatt.evaluation.calibration import Bin, calibrate, calibration_error, draw, reliability
+from biatt.decode.confidence import without_temperature
+from biatt.errors import ConfigError, FormatError
+from biatt.evaluation.calibration import (
+    BINS,
+    Bin,
+    Calibration,
+    calibrate,
+    calibration_error,
+    draw,
+    reliability,
+)
 from builders import random_parser
 
-PARSER = random_parser(seed=3)
+GOLD = generate(12, seed=4)
 
 
-@given(st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1, max_size=60), st.integers(1, 12))
-def test_calibration_error_equals_its_slow_twin(pairs: list[tuple[float, bool]], bins: int) -> None:
-    found = reliability(*zip(*pairs, strict=True), bins=bins)
+def parsed(temperature: Temperature) -> list[Sentence]:
+    return list(random_parser(temperature=temperature).parse(GOLD, confidence=True))
+
+
+def calibrated(temperature: Temperature) -> Calibration:
+    sentences = parsed(temperature)
+    return calibrate(GOLD, sentences, unfitted=[without_temperature(s, roots="single") for s in sentences])
+
+
+@given(st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1, max_size=60))
+def test_calibration_error_equals_its_slow_twin(pairs: list[tuple[float, bool]]) -> None:
+    bins = reliability(*zip(*pairs, strict=True))
     expected = 0.0
-    for k in range(bins):
-        inside = [(p, right) for p, right in pairs if min(int(p * bins), bins - 1) == k]
+    for number in range(BINS):
+        inside = [(p, correct) for p, correct in pairs if min(int(p * BINS), BINS - 1) == number]
         if inside:
-            expected += abs(sum(right for _, right in inside) - sum(p for p, _ in inside))
-    assert calibration_error(found) == pytest.approx(expected / len(pairs))
-    assert sum(one.words for one in found) == len(pairs)
+            expected += abs(sum(correct for _, correct in inside) - sum(p for p, _ in inside))
+    assert calibration_error(bins) == pytest.approx(expected / len(pairs))
+    assert sum(bin.words for bin in bins) == len(pairs)
 
 
 def test_reliability_of_two_bins() -> None:
-    found = reliability([0.1, 0.3, 0.9, 1.0], [False, True, True, True], bins=2)
-    assert found == [Bin(2, pytest.approx(0.2), 0.5), Bin(2, pytest.approx(0.95), 1.0)]
+    bins = reliability([0.12, 0.18, 0.93, 1.0], [False, True, True, True])
+    assert bins == [Bin(2, pytest.approx(0.15), 0.5), Bin(2, pytest.approx(0.965), 1.0)]
 
 
-def test_what_is_said_of_words_is_compared_with_gold() -> None:
-    gold = generate(12, seed=4)
-    found = calibrate(PARSER, gold)
-    assert found.words == sum(map(len, gold))
-    parsed = list(PARSER.parse(gold, confidence=True))
-    right = [
+def test_confidence_of_words_is_compared_with_gold() -> None:
+    sentences = parsed(Temperature(1.5, 2.0))
+    result = calibrate(GOLD, sentences)
+    assert result.words == sum(map(len, GOLD))
+    correct = [
         a == b
-        for one, other in zip(gold, parsed, strict=True)
-        for a, b in zip(one.heads, other.heads, strict=True)
+        for gold, sentence in zip(GOLD, sentences, strict=True)
+        for a, b in zip(gold.heads, sentence.heads, strict=True)
     ]
-    assert sum(one.words * one.accuracy for one in found.fitted["arc"]) == pytest.approx(sum(right))
-    assert sum(one.words for one in found.fitted["relation"]) == sum(right)
-    sure = np.concatenate([sentence.confidence.words for sentence in parsed if sentence.confidence])
-    assert sum(one.words * one.confidence for one in found.fitted["word"]) == pytest.approx(sure.sum())
-    assert json.loads(json.dumps(found.as_dict()))["fitted"]["arc"]["error"] == calibration_error(
-        found.fitted["arc"]
-    )
-    assert [table.rows for table in found.tables()]
+    assert sum(bin.words * bin.accuracy for bin in result.fitted["arc"]) == pytest.approx(sum(correct))
+    assert sum(bin.words for bin in result.fitted["relation"]) == sum(correct)
+    words = np.concatenate([s.confidence.words for s in sentences if s.confidence])
+    assert sum(bin.words * bin.confidence for bin in result.fitted["word"]) == pytest.approx(words.sum())
+    assert result.unfitted is None
+    assert [row[-1] for row in result.tables()[0].rows] == [None] * 4
+    plain = result.as_dict()
+    assert json.loads(json.dumps(plain, allow_nan=False)) == plain
+    assert plain["fitted"]["arc"]["error"] == calibration_error(result.fitted["arc"])
+    assert plain["temperature"] == {"arcs": 1.5, "relations": 2.0}
 
 
-def test_temperature_changes_what_is_fitted_only_and_stays_with_the_parser() -> None:
-    plain = calibrate(PARSER, generate(5, seed=4))
-    assert plain.fitted == plain.unfitted
-    PARSER.temperature = Temperature(5.0, 5.0)
-    try:
-        found = calibrate(PARSER, generate(5, seed=4))
-        assert PARSER.temperature == found.temperature == Temperature(5.0, 5.0)
-    finally:
-        PARSER.temperature = Temperature()
-    assert found.unfitted == plain.unfitted
-    assert found.fitted != plain.fitted
+def test_unfitted_figures_are_those_of_temperature_1() -> None:
+    hot, plain = calibrated(Temperature(5.0, 5.0)), calibrated(Temperature())
+    assert hot.temperature == (5.0, 5.0)
+    assert hot.unfitted == plain.unfitted == plain.fitted
+    assert hot.fitted != plain.fitted
 
 
-def test_nothing_to_look_at_is_an_error() -> None:
-    with pytest.raises(BiattError, match="no sentence"):
-        calibrate(PARSER, [])
+def test_nothing_to_compare_is_an_error() -> None:
+    with pytest.raises(FormatError, match="no sentence"):
+        calibrate([], [])
+    with pytest.raises(ConfigError, match="have no confidence"):
+        calibrate(GOLD, GOLD)
+    with pytest.raises(FormatError, match="the same words were expected"):
+        calibrate(GOLD, parsed(Temperature())[::-1])
+
+
+def test_confidence_without_scores_cannot_be_recomputed() -> None:
+    with pytest.raises(ConfigError, match="carries no scores"):
+        without_temperature(GOLD[0], roots="single")
+    (sentence, *_) = parsed(Temperature())
+    again = without_temperature(sentence, roots="single")
+    assert isinstance(sentence.confidence, Confidence)
+    assert again.words.tolist() == sentence.confidence.words.tolist()
 
 
 def test_reliability_is_drawn(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="the picture needs the extra `bench`")
-    draw(calibrate(PARSER, generate(5, seed=4)), tmp_path / "r.png")
-    assert (tmp_path / "r.png").read_bytes().startswith(b"\x89PNG")
+    pictures = []
+    for result in (calibrated(Temperature(2, 2)), calibrate(GOLD, parsed(Temperature(2, 2)))):
+        draw(result, tmp_path / "r.png")
+        pictures.append((tmp_path / "r.png").read_bytes())
+        assert pictures[-1].startswith(b"\x89PNG")
+    assert pictures[0] != pictures[1]  # the second has no lines without temperature

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from biatt import Sentence, compare, evaluate, read, write
 from biatt.data.toy_treebank import generate
-from biatt.errors import BiattError, ConfigError, FormatError
+from biatt.errors import ConfigError, FormatError
 from biatt.evaluation.comparison import Comparison, sign_test
-from biatt.evaluation.results import Punctuation, Style
+from biatt.options import Punctuation, Style
 
 # A busy machine is no failure.
 PATIENT = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -156,9 +156,10 @@ def test_a_clear_win_is_significant() -> None:
 def test_noise_is_seldom_significant() -> None:
     """Two systems of the same quality: about 5 % of all p are below 0.05, of both tests."""
     bootstrap, sign = [], []
+    gold = GOLD[:50]
     for seed in range(100):
-        a, b = (noisy(GOLD, seed=2 * seed + i, heads=0.15) for i in range(2))
-        pair = compare(GOLD, a, b, samples=500).scores["UAS"]
+        a, b = (noisy(gold, seed=2 * seed + i, heads=0.15) for i in range(2))
+        pair = compare(gold, a, b, samples=500).scores["UAS"]
         bootstrap.append(pair.bootstrap_p)
         sign.append(pair.sign_p)
     for found in (bootstrap, sign):
@@ -181,7 +182,7 @@ def test_scores_and_parts_are_those_of_evaluate(style: Style, punctuation: Punct
     systems = [noisy(GOLD, seed=i, heads=0.2, relations=0.1) for i in range(2)]
     found = compare(GOLD, *systems, style=style, punctuation=punctuation, samples=10)
     for system, side in zip(systems, ("a", "b"), strict=True):
-        expected = evaluate(GOLD, system, style=style, punctuation=punctuation)
+        expected = evaluate(GOLD, system, style=style, punctuation=punctuation, allow_cycles=True)
         assert found.punctuation == expected.punctuation
         assert expected.breakdown is not None
         assert getattr(found.scores["UAS"], side).value == expected.uas
@@ -294,10 +295,10 @@ def test_fault_names_file_and_line(files: list[Path], place: int, message: str, 
 
 
 def test_nothing_to_compare_is_a_fault(files: list[Path]) -> None:
-    with pytest.raises(BiattError, match="The gold file holds no sentence"):
+    with pytest.raises(FormatError, match=r"empty\.conllu: there is no sentence with words"):
         compare(files[5], files[5], files[5])
     dots = [small(". .", [0, 1], "a b")]
-    with pytest.raises(BiattError, match="no word counts, so there is nothing to compare"):
+    with pytest.raises(FormatError, match="no word is counted, so there is nothing to compare"):
         compare(dots, dots, dots)
     with pytest.raises(ConfigError, match="at least 1 sample, not 0"):
         compare(GOLD, GOLD, GOLD, samples=0)

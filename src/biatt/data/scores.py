@@ -87,6 +87,7 @@ class Confidence:
     agreement: Floats  # (n,)  1 − the Hellinger distance of the two directions; 1 if there is only one
     relations: Floats  # (n,)  of the relation, given the head
     log_probability: float  # of the tree, over all trees
+    temperature: Temperature  # that these were computed with
 
     @property
     def words(self) -> Floats:

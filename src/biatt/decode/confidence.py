@@ -48,7 +48,16 @@ def confidence(
         agreement=1 - hellinger(scores),
         relations=np.exp(chosen[words, relations]),
         log_probability=trees.log_probability(heads, arcs, roots=roots),
+        temperature=temperature,
     )
+
+
+def without_temperature(sentence: Sentence, *, roots: Roots) -> Confidence:
+    """The confidence of a sentence that was parsed with confidence, recomputed at temperature 1."""
+    if sentence.scores is None:
+        raise ConfigError("The sentence carries no scores: parse it with confidence.")
+    relations = np.argmax(sentence.scores.relation_scores(sentence.heads), -1)  # as the parser chose them
+    return confidence(sentence.scores, sentence.heads, relations, roots=roots)
 
 
 def hellinger(scores: Scores) -> Floats:

@@ -1,9 +1,9 @@
-"""The words of two tokenisations of one text, matched by their characters.
+"""Alignment of the words of two tokenisations of one text, by their characters.
 
-Spaces apart, a gold and a system file hold the same characters; a token is a range of them, and two tokens
-are the same if their ranges are. The words of a multiword token have no ranges of their own: they are
-matched by form, as a longest common subsequence, inside the smallest range that no multiword token of either
-file sticks out of (CoNLL 2018 shared task, https://universaldependencies.org/conll18/evaluation.html).
+Apart from spaces, a gold and a system file have the same characters. A token is a range of them, and two
+tokens are the same if their ranges are equal. The words of a multiword token have no ranges: they are
+matched by form, as a longest common subsequence, inside the smallest range that no multiword token of
+either file crosses (CoNLL 2018 shared task, https://universaldependencies.org/conll18/evaluation.html).
 """
 
 from __future__ import annotations
@@ -16,31 +16,27 @@ from functools import lru_cache
 
 from biatt.data.sentence import FORM, Sentence
 from biatt.errors import FormatError
+from biatt.evaluation.trees import line_of
 
 Span = tuple[int, int]  # first character, one past the last
 
 
 @dataclass
 class Layout:
-    """Where the sentences, tokens and words of a file stand in its text without spaces."""
+    """The positions of the sentences, tokens and words of a file in its text without spaces."""
 
     source: list[Sentence]
     text: str = ""
     sentences: list[Span] = field(default_factory=list)
     tokens: list[Span] = field(default_factory=list)
-    words: list[Span] = field(default_factory=list)  # of its token, for a word of a multiword token
-    multiword: list[bool] = field(default_factory=list)  # is the word part of a multiword token?
-    forms: list[str] = field(default_factory=list)  # lower case, as they are matched in multiword tokens
-
-
-def line_of(sentence: Sentence, word: int) -> int:
-    """The line on which word (counted from 0) of the sentence stands in its file."""
-    return sentence.line + word + sum(before <= word for before, _ in sentence.verbatim)
+    words: list[Span] = field(default_factory=list)  # a word of a multiword token has the span of the token
+    multiword: list[bool] = field(default_factory=list)  # whether each word is part of a multiword token
+    forms: list[str] = field(default_factory=list)  # in lower case, as words of multiword tokens are matched
 
 
 @lru_cache(maxsize=1 << 16)
 def without_spaces(form: str) -> str:
-    """The form without the characters of Unicode category Zs, which tokenisers may keep or drop."""
+    """The form without characters of Unicode category Zs (spaces), which tokenisers may keep or drop."""
     return "".join(character for character in form if unicodedata.category(character) != "Zs")
 
 
@@ -55,7 +51,7 @@ def lay_out(sentences: Iterable[Sentence]) -> Layout:
             visible = without_spaces(token.form)
             if not visible:
                 raise FormatError(
-                    f"the form {token.form!r} is empty or made of spaces, so it has no place in the text; "
+                    f"the form {token.form!r} is made of spaces only, so it cannot be aligned with the text; "
                     "a visible form was expected.",
                     source=sentence.source,
                     line=line_of(sentence, token.start),
@@ -74,7 +70,7 @@ def lay_out(sentences: Iterable[Sentence]) -> Layout:
 
 
 def align(gold: Layout, system: Layout) -> list[tuple[int, int]]:
-    """Pairs (gold word, system word), both counted from 0 through the whole file, in rising order."""
+    """Pairs (gold word, system word), both counted from 0 through the whole file, in ascending order."""
     _check_same_text(gold, system)
     pairs: list[tuple[int, int]] = []
     g = s = 0
@@ -117,10 +113,10 @@ def common_subsequence(left: Sequence[str], right: Sequence[str]) -> list[tuple[
 
 
 def _multiword_range(gold: Layout, system: Layout, g: int, s: int) -> tuple[int, int, int, int]:
-    """The words g_first..g and s_first..s to match by form, from where gold[g] or system[s] is multiword.
+    """The words g_first..g and s_first..s to match by form, where gold[g] or system[s] is multiword.
 
-    The order of steps decides which words that stick out of the range at either side are taken in. The
-    shared task's description leaves that open; this is the order of its program, so that scores agree.
+    The order of steps decides which words that cross an end of the range are included. The shared task's
+    description leaves that open; this is the order of its program, so that scores agree.
     """
     if gold.multiword[g]:
         end = gold.words[g][1]
@@ -143,7 +139,7 @@ def _multiword_range(gold: Layout, system: Layout, g: int, s: int) -> tuple[int,
 def _is_inside(layout: Layout, word: int, end: int) -> bool:
     if word == len(layout.words):
         return False
-    # A multiword token that begins inside widens the range; another word has to end inside.
+    # A multiword token that begins inside the range widens it; any other word must end inside.
     return layout.words[word][0] < end if layout.multiword[word] else layout.words[word][1] <= end
 
 
@@ -156,7 +152,7 @@ def _check_same_text(gold: Layout, system: Layout) -> None:
     source, line = _place(system, at)
     gold_source, gold_line = _place(gold, at)
     raise FormatError(
-        f"the text goes on {_excerpt(system, at)} where {gold_source}, line {gold_line}, goes on "
+        f"the text {_excerpt(system, at)} where that of {gold_source}, line {gold_line}, "
         f"{_excerpt(gold, at)}; apart from spaces, the same text was expected.",
         source=source,
         line=line,
@@ -164,7 +160,7 @@ def _check_same_text(gold: Layout, system: Layout) -> None:
 
 
 def _place(layout: Layout, at: int) -> tuple[str, int]:
-    """File and line of the word that holds the character, or of the last word."""
+    """File and line of the word that contains the character, or of the last word."""
     word = bisect_right(layout.words, at, key=lambda span: span[0]) - 1
     for sentence in layout.source:
         if word < len(sentence):
@@ -174,4 +170,4 @@ def _place(layout: Layout, at: int) -> tuple[str, int]:
 
 
 def _excerpt(layout: Layout, at: int) -> str:
-    return repr(layout.text[at : at + 20]) if at < len(layout.text) else "no further"
+    return f"continues {layout.text[at : at + 20]!r}" if at < len(layout.text) else "ends"

@@ -1,4 +1,4 @@
-"""Does a parser's confidence mean what it says? Of words with probability 0.8, 80 % should be right."""
+"""Calibration of a parser's confidence: of words with probability 0.8, 80 % should be correct."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,117 +14,114 @@ import numpy.typing as npt
 from biatt.data.files import replacing
 from biatt.data.scores import Confidence, Temperature
 from biatt.data.sentence import Sentence
-from biatt.errors import BiattError, ConfigError
-from biatt.evaluation.results import Row, Table, percent, plain
-from biatt.parser import Parser
+from biatt.errors import ConfigError
+from biatt.evaluation.results import Row, Table, percent
+from biatt.evaluation.trees import check_same_words, gold_sentences, scored_trees, system_sentences
 
-BINS = 10  # of a reliability diagram
+BINS = 10  # of equal width in a reliability diagram
 
-# What each probability is a probability of.
+# What each probability claims.
 CLAIMS = {
-    "head": "HeadProb: the head is right",
-    "arc": "ArcProb: the head is right",
-    "relation": "RelProb: the relation is right, where the head is",
-    "word": "ArcProb × RelProb: head and relation are right",
+    "head": "HeadProb: the head is correct",
+    "arc": "ArcProb: the head is correct",
+    "relation": "RelProb: the relation is correct, if the head is",
+    "word": "ArcProb × RelProb: head and relation are correct",
 }
 
 
 class Bin(NamedTuple):
-    """Words whose probability is in one bin."""
+    """The words whose probability falls into one bin."""
 
     words: int
     confidence: float  # their mean probability
     accuracy: float
 
 
-def reliability(probabilities: npt.ArrayLike, right: npt.ArrayLike, *, bins: int = BINS) -> list[Bin]:
-    """A reliability diagram in numbers: the probabilities in bins of equal width, empty ones left out."""
-    probabilities, right = np.asarray(probabilities, float), np.asarray(right, bool)
-    place = np.minimum((probabilities * bins).astype(int), bins - 1)
+def reliability(probabilities: npt.ArrayLike, correct: npt.ArrayLike) -> list[Bin]:
+    """The bins of a reliability diagram, without empty ones."""
+    probabilities, correct = np.asarray(probabilities, float), np.asarray(correct, bool)
+    numbers = np.minimum((probabilities * BINS).astype(int), BINS - 1)
     return [
-        Bin(int(chosen.sum()), float(probabilities[chosen].mean()), float(right[chosen].mean()))
-        for k in range(bins)
-        if (chosen := place == k).any()
+        Bin(int(inside.sum()), float(probabilities[inside].mean()), float(correct[inside].mean()))
+        for number in range(BINS)
+        if (inside := numbers == number).any()
     ]
 
 
 def calibration_error(bins: Sequence[Bin]) -> float:
-    """The expected calibration error: how far accuracy is from confidence, over all words."""
-    words = sum(one.words for one in bins) or 1  # of no words, none is wrong
-    return sum(one.words * abs(one.accuracy - one.confidence) for one in bins) / words
+    """The expected calibration error: the mean distance of accuracy from confidence over all words."""
+    words = sum(bin.words for bin in bins) or 1  # without words, the error is 0
+    return sum(bin.words * abs(bin.accuracy - bin.confidence) for bin in bins) / words
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """The reliability of every kind of probability, as the model gives it and without its temperature."""
+    """The reliability of each kind of probability, with the fitted temperature and, if given, without it."""
 
     words: int
     temperature: Temperature
-    fitted: dict[str, list[Bin]]
-    unfitted: dict[str, list[Bin]]
+    fitted: dict[str, list[Bin]]  # by claim
+    unfitted: dict[str, list[Bin]] | None
 
     def as_dict(self) -> dict[str, Any]:
-        return cast("dict[str, Any]", plain(self)) | {
+        """All figures, as JSON can hold them."""
+        return {
+            "words": self.words,
             "temperature": self.temperature._asdict(),
-            **{
-                name: {
-                    claim: {"error": calibration_error(bins), "bins": [one._asdict() for one in bins]}
-                    for claim, bins in getattr(self, name).items()
-                }
-                for name in ("fitted", "unfitted")
-            },
+            "fitted": _as_dict(self.fitted),
+            "unfitted": None if self.unfitted is None else _as_dict(self.unfitted),
         }
 
     def tables(self) -> list[Table]:
-        errors: list[Row] = [
-            (
-                text,
-                percent(calibration_error(self.fitted[name])),
-                percent(calibration_error(self.unfitted[name])),
-            )
-            for name, text in CLAIMS.items()
-        ]
+        """The calibration errors, and the bins of the probability that a word is correct."""
+        errors: list[Row] = []
+        for claim, text in CLAIMS.items():
+            unfitted = None if self.unfitted is None else calibration_error(self.unfitted[claim])
+            errors.append((text, percent(calibration_error(self.fitted[claim])), percent(unfitted)))
         bins: list[Row] = [
-            (f"{one.confidence:.2f}", one.words, percent(one.confidence), percent(one.accuracy))
-            for one in self.fitted["word"]
+            (f"{bin.confidence:.2f}", bin.words, percent(bin.confidence), percent(bin.accuracy))
+            for bin in self.fitted["word"]
         ]
-        heat = self.temperature
-        title = f"Expected calibration error; temperature {heat.arcs:g}, of relations {heat.relations:g}"
+        arcs, relations = self.temperature
+        title = f"Expected calibration error; temperature {arcs:g}, of relations {relations:g}"
         return [
             Table(title, ("probability", "%", "unfitted, %"), errors),
-            Table("Head and relation", ("about", "words", "mean probability, %", "right, %"), bins),
+            Table("Head and relation", ("about", "words", "mean probability, %", "correct, %"), bins),
         ]
 
 
-def calibrate(parser: Parser, gold: Iterable[Sentence], *, threads: int = 1) -> Calibration:
-    """Parse sentences that have gold trees, and see how often the parser is right when it is so sure.
+def calibrate(
+    gold: Iterable[Sentence], parsed: Iterable[Sentence], *, unfitted: Iterable[Confidence] | None = None
+) -> Calibration:
+    """Compare the confidence of parsed sentences with how often they are correct.
 
-    A model with a tagger was made for its own tags, so it does not see those of the sentences.
+    gold: the sentences with gold trees.
+    parsed: the same sentences, parsed with confidence.
+    unfitted: the confidence of the same trees without the model's temperature, to be shown beside it.
     """
-    gold = [sentence for sentence in gold if len(sentence)]
-    if not gold:
-        raise BiattError("There is no sentence to look at.")
-    found: dict[str, dict[str, list[Bin]]] = {}
-    own = parser.temperature
-    for name, temperature in (("fitted", own), ("unfitted", Temperature())):
-        parser.temperature = temperature
-        try:
-            parsed = list(
-                parser.parse(gold, confidence=True, threads=threads, retag=parser.tagger is not None)
-            )
-        finally:
-            parser.temperature = own
-        found[name] = _reliabilities(gold, parsed)
-    return Calibration(sum(map(len, gold)), own, found["fitted"], found["unfitted"])
+    gold, parsed = gold_sentences(gold), system_sentences(parsed)
+    scored_trees(gold, "conllx", "include", allow_cycles=False)
+    check_same_words(gold, parsed, system_name="the parsed sentences")
+    fitted = [sentence.confidence for sentence in parsed if sentence.confidence is not None]
+    if len(fitted) < len(parsed):
+        raise ConfigError("The parsed sentences have no confidence: parse them with confidence=True.")
+    return Calibration(
+        sum(map(len, gold)),
+        fitted[0].temperature,
+        _reliabilities(gold, parsed, fitted),
+        None if unfitted is None else _reliabilities(gold, parsed, list(unfitted)),
+    )
 
 
-def _reliabilities(gold: Sequence[Sentence], parsed: Sequence[Sentence]) -> dict[str, list[Bin]]:
-    sure = [cast("Confidence", sentence.confidence) for sentence in parsed]
+def _reliabilities(
+    gold: Sequence[Sentence], parsed: Sequence[Sentence], confidence: Sequence[Confidence]
+) -> dict[str, list[Bin]]:
+    """The bins of each claim."""
     heads = np.concatenate([np.equal(a.heads, b.heads) for a, b in zip(gold, parsed, strict=True)])
     relations = np.concatenate([np.equal(a.deprels, b.deprels) for a, b in zip(gold, parsed, strict=True)])
 
     def joined(name: str) -> npt.NDArray[np.float64]:
-        return np.concatenate([getattr(one, name) for one in sure])
+        return np.concatenate([getattr(sentence, name) for sentence in confidence])
 
     return {
         "head": reliability(joined("heads"), heads),
@@ -134,8 +131,15 @@ def _reliabilities(gold: Sequence[Sentence], parsed: Sequence[Sentence]) -> dict
     }
 
 
-def draw(found: Calibration, path: str | Path) -> None:
-    """A reliability diagram: the probability that the parser gives against how often it is right."""
+def _as_dict(claims: dict[str, list[Bin]]) -> dict[str, Any]:
+    return {
+        claim: {"error": calibration_error(bins), "bins": [bin._asdict() for bin in bins]}
+        for claim, bins in claims.items()
+    }
+
+
+def draw(calibration: Calibration, path: str | Path) -> None:
+    """Write a reliability diagram, probability against accuracy, as PNG."""
     try:
         import matplotlib
     except ModuleNotFoundError:
@@ -146,15 +150,15 @@ def draw(found: Calibration, path: str | Path) -> None:
     figure = Figure(figsize=(5, 4.5), layout="constrained")
     axes = figure.subplots()
     axes.plot([0, 1], [0, 1], color="tab:gray", linewidth=1)
-    for name, style in (("unfitted", "--"), ("fitted", "-")):
+    lines = [] if calibration.unfitted is None else [(calibration.unfitted, "--", "no temperature")]
+    for claims, style, name in (*lines, (calibration.fitted, "-", "temperature")):
         for claim, colour in (("arc", "tab:blue"), ("word", "tab:orange")):
-            bins = getattr(found, name)[claim]
-            error = 100 * calibration_error(bins)
-            label = f"{claim}, {'' if name == 'fitted' else 'no '}temperature: ECE {error:.1f} %"
+            bins = claims[claim]
+            label = f"{claim}, {name}: ECE {100 * calibration_error(bins):.1f} %"
             axes.plot([b.confidence for b in bins], [b.accuracy for b in bins], style, marker="o",
                       markersize=4, color=colour, label=label)  # fmt: skip
     axes.set_xlabel("probability")
-    axes.set_ylabel("share that is right")
+    axes.set_ylabel("share that is correct")
     axes.grid(True, alpha=0.3)
     axes.legend(fontsize="small")
     drawn = BytesIO()

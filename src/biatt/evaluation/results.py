@@ -1,4 +1,4 @@
-"""What an evaluation says: counts, the values they give, and tables of them.
+"""The result of an evaluation: counts, the values computed from them, and tables.
 
 Every value is a fraction between 0 and 1; only :meth:`Evaluation.tables` gives percentages.
 """
@@ -9,33 +9,32 @@ from dataclasses import dataclass, fields, is_dataclass
 from inspect import getmembers
 from typing import Any, NamedTuple, cast
 
-from biatt.options import Punctuation as Punctuation
-from biatt.options import Style as Style
+from biatt.options import Punctuation, Style
 
 Row = tuple[str | int | float | None, ...]
 
 
 @dataclass(frozen=True)
 class Ratio:
-    """So many right of so many."""
+    """Correct items out of a total."""
 
     correct: int
     total: int
 
     @property
     def value(self) -> float | None:
-        """None if there was nothing to get right."""
+        """None if the total is 0."""
         return self.correct / self.total if self.total else None
 
 
 @dataclass(frozen=True)
 class Score:
-    """So many right of those in gold and of those in system."""
+    """Correct items out of those in gold and those in system."""
 
     correct: int
     gold: int
     system: int
-    aligned: int | None = None  # words in both files; None where words are not what is compared
+    aligned: int | None = None  # words in both files; None if not words are compared
 
     @property
     def precision(self) -> float:
@@ -52,13 +51,13 @@ class Score:
 
     @property
     def aligned_accuracy(self) -> float | None:
-        """The share of aligned words that are right, tokenisation errors set aside."""
+        """The share of aligned words that are correct, which leaves out errors of tokenisation."""
         return self.correct / self.aligned if self.aligned else None
 
 
 @dataclass(frozen=True)
 class RelationScore(Score):
-    """Labeled arcs of one relation; attached counts the gold ones whose head is right."""
+    """Labeled arcs of one relation; `attached` counts gold arcs whose head is correct."""
 
     attached: int = 0
 
@@ -69,7 +68,7 @@ class RelationScore(Score):
 
 @dataclass(frozen=True)
 class Attachment:
-    """Right heads, and right heads with the right relation, among words; or whole sentences of them."""
+    """Correct heads, and correct heads with the correct relation: of words, or of whole sentences."""
 
     unlabeled: Ratio
     labeled: Ratio
@@ -77,10 +76,10 @@ class Attachment:
 
 @dataclass(frozen=True)
 class Breakdown:
-    """What can be said of two files with the same words."""
+    """Figures of two files with the same words."""
 
     words: Attachment
-    label: Ratio  # right relations, whatever the head
+    label: Ratio  # correct relations, whatever the head
     sentences: Attachment  # exact match, among the sentences that have a counted word
     crossed: Ratio  # recall of gold arcs that cross another gold arc (Pitler and McDonald 2015)
     uncrossed: Ratio
@@ -104,7 +103,7 @@ class Table(NamedTuple):
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The scores of one system file; breakdown is None if its words are not those of the gold file."""
+    """The scores of one system file; `breakdown` is None if its words differ from those of the gold file."""
 
     style: Style
     punctuation: Punctuation
@@ -120,11 +119,11 @@ class Evaluation:
         return self.scores["LAS"].f1
 
     def as_dict(self) -> dict[str, Any]:
-        """Everything, counts and values, as what JSON can hold."""
+        """All counts and values, as JSON can hold them."""
         return cast("dict[str, Any]", plain(self))
 
     def tables(self) -> list[Table]:
-        """Everything, as tables in percent: the scores first, then the breakdown if there is one."""
+        """All figures in percent: the scores first, then the breakdown if there is one."""
         if self.style == "conllx":
             rows: list[Row] = [
                 (name, score.correct, score.gold, percent(score.f1)) for name, score in self.scores.items()
@@ -141,7 +140,7 @@ class Evaluation:
 
 
 def plain(value: Any) -> Any:
-    """Dataclasses, alone or in dictionaries and lists, as dictionaries of their fields and properties."""
+    """Dataclasses, also inside dictionaries and lists, as dictionaries of their fields and properties."""
     if isinstance(value, dict):
         return {key: plain(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -158,7 +157,7 @@ def percent(value: float | None) -> float | None:
 
 
 def _breakdown_tables(breakdown: Breakdown) -> list[Table]:
-    facts = {
+    ratios = {
         "unlabeled exact match": breakdown.sentences.unlabeled,
         "labeled exact match": breakdown.sentences.labeled,
         "recall of crossed arcs": breakdown.crossed,
@@ -169,7 +168,7 @@ def _breakdown_tables(breakdown: Breakdown) -> list[Table]:
         Table(
             "Trees",
             ("measure", "count", "of", "%"),
-            [(name, r.correct, r.total, percent(r.value)) for name, r in facts.items()],
+            [(name, r.correct, r.total, percent(r.value)) for name, r in ratios.items()],
         ),
         Table(
             "By relation",

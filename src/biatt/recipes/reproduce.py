@@ -41,8 +41,8 @@ from biatt.decode.decoders import Decoder
 from biatt.errors import ConfigError
 from biatt.evaluation.comparison import compare
 from biatt.evaluation.metrics import evaluate
-from biatt.evaluation.results import Punctuation, Style
 from biatt.model_folder import METRICS, is_finished
+from biatt.options import Punctuation, Style
 from biatt.parser import load
 from biatt.presets import preset
 from biatt.recipes.plots import draw
@@ -207,6 +207,7 @@ def measure(
                 parser.parse(gold, decoder=decoder, threads=threads),
                 style=run.style,
                 punctuation=run.punctuation,
+                allow_cycles=decoder == "argmax",
             ).as_dict()
             for decoder in get_args(Decoder)
         }
