@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from biatt.annotate.tagger import Tagger, is_tagged
+from biatt.annotate.tagger import Tagger
 from biatt.annotate.tokeniser import Tokeniser
 from biatt.config import Config
 from biatt.data.scores import Scores, Temperature, mean, split_scores
@@ -158,10 +158,10 @@ class Parser:
     ) -> Iterator[Sentence]:
         """Copies of the sentences with HEAD and DEPREL set, in order, streamed.
 
-        A model with a tagger also tags what has no tags yet, or with `retag` everything. `roots` None means
-        one root for CoNLL-U sentences and any number for CoNLL-X. With `fill_deps`, the tree is also written
-        to DEPS, or in CoNLL-X to PHEAD and PDEPREL. With `confidence`, the sentences carry their confidence
-        and the scores that it comes from.
+        A model with a tagger also sets missing tags and lemmas, or with `retag` all of them. `roots` None
+        means one root for CoNLL-U sentences and any number for CoNLL-X. With `fill_deps`, the tree is also
+        written to DEPS, or in CoNLL-X to PHEAD and PDEPREL. With `confidence`, the sentences carry their
+        confidence and the scores that it comes from.
         """
         parse = partial(
             self._parse_window,
@@ -196,15 +196,12 @@ class Parser:
         return [with_tree(sentence, next(scores)) if len(sentence) else sentence for sentence in sentences]
 
     def tag(self, sentences: Sequence[Sentence], *, retag: bool = False) -> list[Sentence]:
-        """The sentences; those without any tag, or with `retag` all, are tagged, if there is a tagger."""
+        """The sentences with missing tags and lemmas set, or with `retag` all, if there is a tagger."""
         if self.tagger is None:
             if retag:
                 raise ModelError("This model has no tagger.")
             return list(sentences)
-        untagged = [i for i, sentence in enumerate(sentences) if retag or not is_tagged(sentence)]
-        tagged = self.tagger.tag([sentences[i] for i in untagged], keep=not retag)
-        replacements = dict(zip(untagged, tagged, strict=True))
-        return [replacements.get(i, sentence) for i, sentence in enumerate(sentences)]
+        return self.tagger.tag(sentences, keep=not retag)
 
     def __call__(self, text: str, **options: Any) -> list[Sentence]:
         """The parsed sentences of a raw text, with their confidence; options as for `parse`."""

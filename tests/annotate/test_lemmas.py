@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from biatt.annotate.lemmas import _longest_common, apply, rule
+from biatt.annotate.lemmas import apply, rule
 
 WORDS = st.text(
     st.characters(exclude_characters="\t\n\r", exclude_categories=["Cs"]), min_size=1, max_size=12
@@ -39,9 +39,7 @@ def test_form_that_is_too_short_for_a_rule_is_its_own_lemma() -> None:
     assert apply(rule("sss", "s"), "ss") == "ss"
 
 
-@given(st.text("ab", max_size=6), st.text("ab", max_size=6))
-def test_longest_common_string_is_the_longest(a: str, b: str) -> None:
-    start, at, size = _longest_common(a, b)
-    assert a[start : start + size] == b[at : at + size]
-    every = {a[i:j] for i in range(len(a) + 1) for j in range(i, len(a) + 1)}
-    assert size == max(len(part) for part in every if part in b)
+def test_rule_keeps_the_first_of_the_longest_common_strings() -> None:
+    assert rule("abxab", "cabd") == "s\t0\tc\t3\td"
+    assert rule("xaab", "aa") == "s\t1\t\t1\t"
+    assert rule("ab", "cd") == "=cd"

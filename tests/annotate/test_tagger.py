@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from biatt.annotate.labeller import Labels, best_labels
-from biatt.annotate.tagger import FORMAT, Tagger, gold_columns, is_tagged, labels_of
-from biatt.data.sentence import FEATS, LEMMA, UPOS, XPOS, Sentence
+from biatt.annotate.tagger import FORMAT, Tagger, gold_columns, labels_of
+from biatt.data.sentence import FEATS, HEAD, LEMMA, UPOS, XPOS, Sentence
 from biatt.data.toy_treebank import generate
 from biatt.encoding.batches import collate
 from biatt.errors import ModelError
@@ -79,11 +79,66 @@ def test_labels_of_a_sentence_are_its_columns() -> None:
     assert labels.encode(*([["never seen"]] * len(labels.kinds))).tolist() == [[-1] * len(labels.kinds)]
 
 
-def test_any_tag_makes_a_sentence_tagged() -> None:
-    assert is_tagged(TREEBANK[0])
-    assert not is_tagged(BARE[0])
-    assert is_tagged(Sentence.from_words(["a", "b"], xpos=["_", "NN"]))
-    assert not is_tagged(Sentence.from_words(["a"], lemmas=["a"]))
+# Partly tagged sentences
+
+
+def without(sentence: Sentence, *cells: tuple[int, int]) -> Sentence:
+    """The sentence with "_" in the cells (word, column)."""
+    rows = [row[:] for row in sentence.rows]
+    for word, column in cells:
+        rows[word][column] = "_"
+    return sentence.with_rows(rows)
+
+
+TAGS = (LEMMA, UPOS, XPOS, FEATS)
+LONG = max(TREEBANK, key=len)
+EVERY_WORD = range(len(LONG))
+FILLED = random_tagger(labels=Labels({"upos": ["X"], "xpos": ["x"], "feats": ["_", "F=1"], "lemma": ["=l"]}))
+
+
+def test_missing_values_are_set_and_given_ones_kept() -> None:
+    tagger = random_tagger()
+    (expected,) = tagger.tag([LONG])
+    for keep in [(0, UPOS), (1, XPOS), (2, LEMMA)]:
+        cells = [(word, column) for word in EVERY_WORD for column in TAGS if (word, column) != keep]
+        (tagged,) = tagger.tag([without(LONG, *cells)], keep=True)
+        for word, column in cells:
+            assert tagged.rows[word][column] == expected.rows[word][column]
+        assert tagged.rows[keep[0]][keep[1]] == LONG.rows[keep[0]][keep[1]]
+
+
+@pytest.mark.parametrize("column", TAGS)
+def test_column_that_is_empty_in_the_whole_sentence_is_missing(column: int) -> None:
+    sentence = without(LONG, *((word, column) for word in EVERY_WORD))
+    (tagged,) = FILLED.tag([sentence], keep=True)
+    allowed = {LEMMA: {"l"}, UPOS: {"X"}, XPOS: {"x"}, FEATS: {"_", "F=1"}}[column]
+    assert {row[column] for row in tagged.rows} <= allowed
+    assert without(tagged, *((word, column) for word in EVERY_WORD)) == sentence
+
+
+@pytest.mark.parametrize(("column", "value"), [(UPOS, "X"), (XPOS, "x"), (LEMMA, "l")])
+def test_value_is_missing_where_the_treebank_always_has_one(column: int, value: str) -> None:
+    (tagged,) = FILLED.tag([without(LONG, (1, column))], keep=True)
+    assert tagged.rows[1][column] == value
+    assert without(tagged, (1, column)) == without(LONG, (1, column))
+
+
+def test_tagged_word_without_features_stays_without() -> None:
+    tagger = random_tagger(
+        labels=Labels({"upos": ["X"], "xpos": ["x"], "feats": ["F=1", "_"], "lemma": ["=_"]})
+    )
+    tagger.network.weights["out_bias"][:] = [0, 0, 50, 0, 0]  # it would give F=1 to every word
+    sentence = without(LONG.with_rows([[*row[:FEATS], "G=2", *row[HEAD:]] for row in LONG.rows]), (1, FEATS))
+    assert tagger.tag([sentence], keep=True)[0] is sentence
+    untagged = without(sentence, (1, UPOS), (1, XPOS))
+    assert tagger.tag([untagged], keep=True)[0].feats == ["G=2", "F=1", *sentence.feats[2:]]
+
+
+def test_whole_sentence_is_returned_as_it_is() -> None:
+    (sentence,) = FILLED.tag([LONG])
+    tagged = FILLED.tag([sentence, BARE[0], sentence], keep=True)
+    assert (tagged[0] is sentence, tagged[2] is sentence) == (True, True)
+    assert tagged[1] == FILLED.tag([BARE[0]])[0]
 
 
 def test_model_comes_back_from_its_folder(tmp_path: Path) -> None:

@@ -31,6 +31,12 @@ class Tagger:
     ) -> None:
         self.config, self.vocabulary, self.labels, self.weights = config, vocabulary, labels, dict(weights)
         self.network = FusedLabeller(config, labels, weights, rows=vocabulary.size)
+        self._columns = [KINDS[kind] for kind in labels.kinds]
+        self._always_filled = {  # columns in which the treebank has no "_"
+            KINDS[kind]
+            for kind, names in labels.kinds.items()
+            if (lemmas.constant(EMPTY) if kind == "lemma" else EMPTY) not in names
+        }
 
     @classmethod
     def load(cls, folder: str | Path) -> Tagger:
@@ -50,26 +56,46 @@ class Tagger:
         write_model(folder, FORMAT, self.config.to_json(), symbols, self.weights)
 
     def tag(self, sentences: Sequence[Sentence], *, keep: bool = False) -> list[Sentence]:
-        """Copies with the columns that the tagger knows set; with `keep`, only where there is nothing yet."""
-        full = [sentence for sentence in sentences if len(sentence)]
-        found = iter(self.network.label(list(map(self.vocabulary.encode, full)), batch_words=BATCH_WORDS))
-        return [self._tagged(s, next(found), keep) if len(s) else s for s in sentences]
+        """Copies with tags and lemmas; with `keep`, values that are there stay and only missing ones are set.
 
-    def _tagged(self, sentence: Sentence, numbers: Indices, keep: bool) -> Sentence:
+        A sentence without missing values is returned as it is.
+        """
+        todo = [
+            self._missing(sentence) if keep else [range(len(sentence))] * len(self._columns)
+            for sentence in sentences
+        ]
+        chosen = [i for i, words in enumerate(todo) if any(words)]
+        encoded = [self.vocabulary.encode(sentences[i]) for i in chosen]
+        tagged = list(sentences)
+        for i, labels in zip(chosen, self.network.label(encoded, batch_words=BATCH_WORDS), strict=True):
+            tagged[i] = self._tagged(sentences[i], labels, todo[i])
+        return tagged
+
+    def _missing(self, sentence: Sentence) -> list[Sequence[int]]:
+        """For each kind of label, the words without a value.
+
+        "_" can also be a value: most words have no features. It means that a value is missing where the
+        column is empty in the whole sentence, where the word has no tag at all, or where the tagger's
+        treebank has no "_" in the column.
+        """
+        missing: list[Sequence[int]] = []
+        for column in self._columns:
+            empty = [i for i, row in enumerate(sentence.rows) if row[column] == EMPTY]
+            if len(empty) < len(sentence) and column not in self._always_filled:
+                rows = sentence.rows
+                empty = [i for i in empty if rows[i][UPOS] == EMPTY and rows[i][XPOS] == EMPTY]
+            missing.append(empty)
+        return missing
+
+    def _tagged(self, sentence: Sentence, labels: Indices, words: Sequence[Sequence[int]]) -> Sentence:
+        """A copy with the labels (n, kinds) of these words of each kind."""
         rows = [row[:] for row in sentence.rows]
-        for kind, column in zip(self.labels.kinds.items(), numbers.T.tolist(), strict=True):
-            name, labels = kind
-            place = KINDS[name]
-            for row, number in zip(rows, column, strict=True):
-                if not keep or row[place] == EMPTY:
-                    label = labels[number]
-                    row[place] = lemmas.apply(label, row[FORM]) if name == "lemma" else label
+        kinds = zip(self._columns, self.labels.kinds.values(), labels.T.tolist(), words, strict=True)
+        for column, names, numbers, chosen in kinds:
+            for word in chosen:
+                row, name = rows[word], names[numbers[word]]
+                row[column] = lemmas.apply(name, row[FORM]) if column == LEMMA else name
         return sentence.with_rows(rows)
-
-
-def is_tagged(sentence: Sentence) -> bool:
-    """Whether any word has a tag already."""
-    return any(row[UPOS] != EMPTY or row[XPOS] != EMPTY for row in sentence.rows)
 
 
 def gold_columns(sentence: Sentence) -> dict[str, list[str]]:
