@@ -1,4 +1,4 @@
-"""Draw speed against accuracy on English EWT, ours and the rivals', from measured results: frontier.png.
+"""Draw speed against accuracy on English EWT, ours and the rivals', from measured results: docs/frontier.png.
 
 Speeds come from results.json (`presets` and `peers`, one thread), our accuracy from the results of recipes
 (files of experiments/ with a `ud` score), that of the rivals from rivals.json. What lacks one of the two is
@@ -102,7 +102,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--results", type=Path, default=HERE / "results.json")
     parser.add_argument("--experiments", type=Path, default=HERE.parent / "experiments")
     parser.add_argument("--rivals", type=Path, default=HERE / "rivals.json")
-    parser.add_argument("--out", type=Path, default=HERE / "frontier.png")
+    parser.add_argument("--out", type=Path, default=HERE.parent / "docs" / "frontier.png")
     return parser.parse_args()
 
 

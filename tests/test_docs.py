@@ -1,0 +1,150 @@
+"""Every command and snippet of README and docs runs, on a treebank of a few generated sentences."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import biatt
+from biatt.cli import main
+from biatt.data.toy_treebank import generate
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+README = PAGES[0].read_text(encoding="utf-8")
+
+# A pipeline trains for minutes however small the treebank is; here it only has to run.
+QUICK = " ".join(
+    f"--set {part}least_batches=0 --set {part}epochs=1" for part in ("tokeniser.", "tagger.", "")
+)
+
+
+def blocks(page: Path) -> list[tuple[str, str]]:
+    """(language, content) of each fenced block."""
+    return re.findall(r"^```(\w+)\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+
+
+def runs_here(language: str, block: str) -> bool:
+    """All but installing and the scripts, which have tests of their own."""
+    return language == "python" or (
+        language == "sh" and re.search(r"^biatt ", block, re.MULTILINE) is not None
+    )
+
+
+@pytest.fixture
+def treebank(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with small files of the names that the pages use, as working directory."""
+    for name, count, seed in (("train", 30, 1), ("dev", 8, 2), ("test", 8, 3)):
+        biatt.write(generate(count, seed=seed), tmp_path / f"{name}.conllu")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def in_shell(command: str, folder: Path) -> str:
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", command],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def run_commands(block: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shell syntax needs a shell; plain commands run in this process, which is faster."""
+    block = block.replace("--pipeline", f"--pipeline {QUICK}")
+    if re.search(r"[|<>$]", block):
+        in_shell(block, folder)
+        return
+    for line in block.splitlines():
+        monkeypatch.setattr(sys, "argv", shlex.split(line, comments=True))
+        with pytest.raises(SystemExit) as end:
+            main()
+        assert not end.value.code, line
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if any(runs_here(*block) for block in blocks(page))])
+def test_the_snippets_run_in_the_order_of_the_page(
+    page: Path, treebank: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for language, block in blocks(page):
+        if not runs_here(language, block):
+            continue
+        if "import spacy" in block:
+            pytest.importorskip("spacy")
+        capfd.readouterr()
+        if language == "python":
+            exec(compile(block, page.name, "exec"), {"__name__": "__main__"})
+            assert capfd.readouterr().out.strip()
+        else:
+            run_commands(block, treebank, monkeypatch)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_and_pictures_exist(page: Path) -> None:
+    targets = re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
+    missing = [
+        name for name in targets if not name.startswith("https://") and not (page.parent / name).exists()
+    ]
+    assert not missing
+
+
+def test_the_readme_is_short() -> None:
+    assert README.count("\n") <= 150
+
+
+def test_the_pip_commands_name_extras_that_exist() -> None:
+    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    extras = [
+        extra for page in PAGES for extra in re.findall(r"\.\[(\w+)\]", page.read_text(encoding="utf-8"))
+    ]
+    assert extras
+    assert all(f"\n{extra} = [" in project for extra in extras)
+
+
+def test_the_first_command_draws_the_tree_that_the_readme_shows() -> None:
+    if not (ROOT / ".venv").exists():
+        pytest.skip("scripts/demo would install a whole environment: there is no .venv in this clone yet")
+    (drawing,) = (content for language, content in blocks(PAGES[0]) if language == "text")
+    assert "scripts/demo " in README
+    assert in_shell("scripts/demo", ROOT) == drawing
+
+
+def test_the_second_command_is_what_checks_a_change() -> None:
+    assert "scripts/test " in README
+    assert "scripts/test" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+
+
+def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
+    if shutil.which("mkdocs", path=str(Path(sys.executable).parent)) is None:
+        pytest.skip("mkdocs is not installed: pip install 'biatt[docs]'")
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "mkdocs",
+            "build",
+            "--strict",
+            "--quiet",
+            "--site-dir",
+            str(tmp_path / "site"),
+        ],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    api = (tmp_path / "site" / "api" / "index.html").read_text(encoding="utf-8")
+    assert [name for name in biatt.__all__ if name != "__version__" and name not in api] == []
