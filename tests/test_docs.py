@@ -73,7 +73,11 @@ def run_commands(block: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> N
         assert not end.value.code, line
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if any(runs_here(*block) for block in blocks(page))])
+RUNNING = [page for page in PAGES if any(runs_here(*block) for block in blocks(page))]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", RUNNING, ids=lambda page: page.name)
 def test_the_snippets_run_in_the_order_of_the_page(
     page: Path, treebank: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -112,12 +116,13 @@ def test_the_pip_commands_name_extras_that_exist() -> None:
     assert all(f"\n{extra} = [" in project for extra in extras)
 
 
+@pytest.mark.slow
 def test_the_first_command_draws_the_tree_that_the_readme_shows() -> None:
     if not (ROOT / ".venv").exists():
         pytest.skip("scripts/demo would install a whole environment: there is no .venv in this clone yet")
     (drawing,) = (content for language, content in blocks(PAGES[0]) if language == "text")
     assert "scripts/demo " in README
-    assert in_shell("scripts/demo", ROOT) == drawing
+    assert in_shell("scripts/demo", ROOT).rstrip("\n") == drawing.rstrip("\n")
 
 
 def test_the_second_command_is_what_checks_a_change() -> None:
@@ -125,6 +130,7 @@ def test_the_second_command_is_what_checks_a_change() -> None:
     assert "scripts/test" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
     if shutil.which("mkdocs", path=str(Path(sys.executable).parent)) is None:
         pytest.skip("mkdocs is not installed: pip install 'biatt[docs]'")
