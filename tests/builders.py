@@ -1,4 +1,4 @@
-"""Objects that several test modules need: random parsers, taggers, tokenisers, networks and their input.
+"""Objects that several test modules need: random parsers, taggers, tokenisers, networks, input and trees.
 
 No test module imports another. Only the functions that build torch networks import torch.
 """
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from hypothesis import strategies as st
 
 from biatt.annotate.labeller import Labels
 from biatt.annotate.multiword import Multiword
@@ -18,6 +19,7 @@ from biatt.annotate.tagger import Tagger, labels_of
 from biatt.annotate.tokeniser import LABELS, Characters, Tokeniser
 from biatt.config import COLUMNS, Config, ModelConfig
 from biatt.data.scores import Scores
+from biatt.data.sentence import Sentence
 from biatt.data.toy_treebank import generate
 from biatt.encoding.batches import Batch
 from biatt.encoding.vocabulary import Encoded, Vocabulary
@@ -223,3 +225,27 @@ def gradients(
         assert parameter.grad is not None, name
         result[name] = parameter.grad.to_dense()
     return result
+
+
+# Sentences with given or random trees
+
+
+def sentence_of(heads: list[int], forms: list[str] | None = None) -> Sentence:
+    """A sentence with these heads; words are w1, w2, … unless given, and relations r1, r2, …"""
+    numbers = range(1, len(heads) + 1)
+    return Sentence.from_words(
+        forms or [f"w{i}" for i in numbers],
+        upos=["X"] * len(heads),
+        heads=heads,
+        deprels=[f"r{i}" for i in numbers],
+    )
+
+
+@st.composite
+def random_trees(draw: st.DrawFn, longest: int = 12) -> list[int]:
+    """Heads of any tree, projective or not, with one root or several: words join in a random order."""
+    order = draw(st.permutations(range(1, draw(st.integers(1, longest)) + 1)))
+    heads = [0] * len(order)
+    for i, word in enumerate(order):
+        heads[word - 1] = draw(st.sampled_from([0, *order[:i]]))
+    return heads

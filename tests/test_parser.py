@@ -28,7 +28,7 @@ from biatt.data.sentence import DEPREL, DEPS, HEAD, PDEPREL, PHEAD, Sentence
 from biatt.data.toy_treebank import generate
 from biatt.decode.decoders import heads as decoded_heads
 from biatt.errors import ConfigError, FormatError, ModelError
-from biatt.parser import WINDOW_SENTENCES, Parser, load
+from biatt.parser import LONGEST_SENTENCE, WINDOW_SENTENCES, Parser, load
 from biatt.threads import one_matrix_thread
 from builders import LARGER, TREEBANK, parts, random_parser, random_tagger, random_tokeniser
 
@@ -499,3 +499,14 @@ def test_parsing_changes_settings_of_the_process_only_while_it_runs() -> None:
     assert gc.get_threshold()[0] > often
     list(second)
     assert (gc.get_threshold()[0], sys.getswitchinterval()) == (often, turns)
+
+
+def test_sentence_that_is_too_long_is_one_clear_sentence() -> None:
+    words = "\n".join(f"{i}\tw\t_\t_\t_\t_\t_\t_\t_\t_" for i in range(1, LONGEST_SENTENCE + 2))
+    source = io.BytesIO(f"1\ta\t_\t_\t_\t_\t_\t_\t_\t_\n\n{words}\n\n".encode())
+    parsed = PARSER.parse(read(source, name="long.conllu"))
+    assert len(next(parsed)) == 1
+    with pytest.raises(FormatError, match=r"long.conllu, line 3: the sentence has 5,001 words"):
+        next(parsed)
+    with pytest.raises(FormatError, match="5,001 words"):
+        PARSER.k_best(Sentence.from_words(["w"] * (LONGEST_SENTENCE + 1)), 2)

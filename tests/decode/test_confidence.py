@@ -11,21 +11,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from biatt.data.arcs import is_tree
-from biatt.data.conll import read, write
+from biatt.data.conll import read
 from biatt.data.scores import Confidence, Scores, Temperature
 from biatt.data.sentence import Sentence
 from biatt.data.toy_treebank import generate
 from biatt.decode import decoders as decode
 from biatt.decode.confidence import (
-    annotated,
     confidence,
     fitted,
     head_distribution,
     hellinger,
     lowest,
 )
-from biatt.display import terminal as render
-from biatt.errors import ConfigError
 from biatt.parser import Parser
 from builders import random_parser
 
@@ -152,53 +149,7 @@ def test_sentence_without_words_has_one_empty_tree() -> None:
     assert PARSER.k_best(nothing, 3) == [nothing]
 
 
-# Writing
-
-
-LINES = (
-    "# text = so what\n1-2\tsowhat{0}\n1\tso{0}\n2\twhat\t_\t_\t_\t_\t_\t_\t_\tSpaceAfter=No|HeadProb=9\n\n"
-)
-
-
-@pytest.mark.parametrize("end", ["\n", "\r\n"])
-def test_confidence_goes_to_misc_and_a_comment_and_nothing_else_changes(end: str) -> None:
-    text = LINES.format("\t_" * 8).replace("\n", end)
-    (sentence,) = PARSER.parse(read(io.BytesIO(text.encode())), confidence=True)
-    out = io.BytesIO()
-    write([annotated(sentence)], out)
-    lines = out.getvalue().decode().split(end)
-    assert lines[0] == "# text = so what"
-    assert lines[1].startswith("# tree_logprob = -") or lines[1] == "# tree_logprob = 0.0000"
-    assert lines[2] == f"1-2\tsowhat{chr(9)}_" + 7 * "\t_"
-    misc = [dict(item.split("=") for item in line.split("\t")[9].split("|")) for line in lines[3:5]]
-    assert list(misc[0]) == ["HeadProb", "ArcProb", "Agree", "RelProb"]
-    assert list(misc[1]) == ["SpaceAfter", *misc[0]]
-    assert sentence.confidence is not None
-    assert float(misc[1]["HeadProb"]) == pytest.approx(sentence.confidence.heads[1], abs=1e-4)
-    assert end.join(lines).count("\r") == (0 if end == "\n" else len(lines) - 1)
-
-
-def test_confidence_has_no_place_in_conllx() -> None:
-    sentence = Sentence.from_words(["so", "what"], format="conllx")
-    (parsed,) = PARSER.parse([sentence], confidence=True)
-    with pytest.raises(ConfigError, match="MISC column of CoNLL-U"):
-        annotated(parsed)
-
-
 def test_temperature_is_saved_with_the_model(tmp_path: object) -> None:
     parser = Parser(PARSER.config, PARSER.vocabulary, PARSER.weights, temperature=Temperature(1.5, 0.75))
     parser.save(str(tmp_path))
     assert Parser.load(str(tmp_path)).temperature == Temperature(1.5, 0.75)
-
-
-def test_sentence_shows_its_tree_and_its_attention() -> None:
-    (sentence,) = PARSER.parse(generate(1, seed=8), confidence=True)
-    assert sentence.tree() == render.tree(sentence)
-    assert sentence._repr_svg_() == sentence.svg() == render.svg(sentence)
-    assert sentence.attention is not None
-    assert sentence.scores is not None
-    np.testing.assert_allclose(sentence.attention.left_to_right, np.exp(sentence.scores.left))
-    product_of_both = sentence.attention.left_to_right * sentence.attention.right_to_left
-    expected = product_of_both / product_of_both.sum(-1, keepdims=True)
-    np.testing.assert_allclose(sentence.attention.agreement, expected, rtol=1e-4)
-    assert generate(1, seed=8)[0].attention is None

@@ -1,3 +1,5 @@
+"""Attention maps: every probability has a cell, and the tree is marked."""
+
 from __future__ import annotations
 
 from xml.etree import ElementTree
@@ -7,7 +9,7 @@ import pytest
 
 from biatt.data.sentence import Sentence
 from biatt.data.toy_treebank import generate
-from biatt.display.attention import attention
+from biatt.display.attention import attention_svg
 from biatt.errors import ConfigError
 from builders import random_parser
 
@@ -17,7 +19,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 def test_every_probability_that_can_be_seen_has_a_cell_and_the_tree_is_marked() -> None:
     for sentence in PARSER.parse(generate(3, seed=2), confidence=True):
-        drawn = ElementTree.fromstring(attention(sentence))
+        drawn = ElementTree.fromstring(attention_svg(sentence))
         cells = [rect for rect in drawn.iter(f"{SVG}rect") if rect.get("class") == "cell"]
         tables = sentence.attention
         assert tables is not None
@@ -38,10 +40,10 @@ def test_every_probability_that_can_be_seen_has_a_cell_and_the_tree_is_marked() 
 
 def test_words_that_look_like_markup_are_text() -> None:
     (sentence,) = PARSER.parse([Sentence.from_words(["<b>", "&amp;"])], confidence=True)
-    texts = [text.text for text in ElementTree.fromstring(attention(sentence)).iter(f"{SVG}text")]
+    texts = [text.text for text in ElementTree.fromstring(attention_svg(sentence)).iter(f"{SVG}text")]
     assert texts[:2] == ["<b>", "&amp;"]
 
 
 def test_sentence_without_attention_is_an_error() -> None:
     with pytest.raises(ConfigError, match="carries no attention"):
-        attention(generate(1, seed=1)[0])
+        attention_svg(generate(1, seed=1)[0])

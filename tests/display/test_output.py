@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import gzip
 import io
-import struct
-import sys
+import json
 from pathlib import Path
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 
-from biatt.data.conll import read
+from biatt.data.arcs import is_tree
+from biatt.data.conll import read, write
 from biatt.data.sentence import Sentence
 from biatt.data.toy_treebank import generate
-from biatt.display.output import format_for, write_parsed
-from biatt.display.png import png, stacked
-from biatt.errors import ConfigError, FormatError
-from biatt.parser import LONGEST_SENTENCE
+from biatt.display.output import format_for, with_confidence_columns, write_parsed
+from biatt.display.svg import tree_svg
+from biatt.display.terminal import tree_text
+from biatt.errors import ConfigError
 from builders import random_parser
 
 PARSER = random_parser()
@@ -36,12 +38,22 @@ SENTENCES = generate(3, seed=9)
         ("a.png", True, "png"),
         ("a.txt", False, "tree"),
         ("a.jsonl.gz", False, "json"),
+        ("a.json.xz", False, "json"),
         ("parsed", True, None),
+        ("parsed.gz", False, None),
         ("folder.d/attention", False, None),
     ],
 )
 def test_format_that_a_target_asks_for(target: str, terminal: bool, format: str | None) -> None:
     assert format_for(target, terminal=terminal) == format
+
+
+@pytest.mark.parametrize("target", ["a.doc", "a.conll", "a.tree", "a.attention", "a.doc.gz"])
+def test_unknown_suffix_is_refused_with_the_known_ones(target: str) -> None:
+    suffix = target.removesuffix(".gz")[1:]
+    known = r"\.conllu, \.conllx, \.txt, \.json, \.jsonl, \.svg, \.png, or --format\.$"
+    with pytest.raises(ConfigError, match=rf"^{target}: the suffix {suffix} is unknown; use one of {known}"):
+        format_for(target, terminal=False)
 
 
 def test_conll_formats_are_turned_into_each_other(tmp_path: Path) -> None:
@@ -68,49 +80,92 @@ def test_several_pictures_are_one_document(tmp_path: Path) -> None:
     assert ends[:-1] == [float(c.attrib["y"]) for c in inner[1:]]
 
 
-def test_png_has_the_size_of_the_picture() -> None:
-    picture = SENTENCES[0].svg()
-    data = png(picture, zoom=1)
-    assert data.startswith(b"\x89PNG\r\n\x1a\n")
-    root = ElementTree.fromstring(picture)
-    wide, high = struct.unpack(">II", data[16:24])
-    assert abs(wide - float(root.attrib["width"])) <= 1
-    assert abs(high - float(root.attrib["height"])) <= 1
-    assert SENTENCES[0].png().startswith(b"\x89PNG")
-
-
-def test_png_shows_the_words() -> None:
-    """Without a font, pictures of different words would be the same."""
-    first, second = (
-        Sentence.from_words(["iiii"], heads=[0], deprels=["root"]),
-        Sentence.from_words(["llll"], heads=[0], deprels=["root"]),
-    )
-    assert first.png() != second.png()
-
-
-def test_png_that_no_one_could_look_at_is_refused() -> None:
-    with pytest.raises(ConfigError, match="too large"):
-        png(stacked([SENTENCES[0].svg()] * 400))
-
-
-def test_png_without_its_package_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "resvg_py", None)
-    with pytest.raises(ConfigError, match=r"biatt\[png\]"):
-        SENTENCES[0].png()
-
-
 def test_picture_of_nothing_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="no sentence"):
         write_parsed([], str(tmp_path / "a.svg"), "svg")
     assert not (tmp_path / "a.svg").exists()
 
 
-def test_sentence_that_is_too_long_is_one_clear_sentence() -> None:
-    words = "\n".join(f"{i}\tw\t_\t_\t_\t_\t_\t_\t_\t_" for i in range(1, LONGEST_SENTENCE + 2))
-    source = io.BytesIO(f"1\ta\t_\t_\t_\t_\t_\t_\t_\t_\n\n{words}\n\n".encode())
-    parsed = PARSER.parse(read(source, name="long.conllu"))
-    assert len(next(parsed)) == 1
-    with pytest.raises(FormatError, match=r"long.conllu, line 3: the sentence has 5,001 words"):
-        next(parsed)
-    with pytest.raises(FormatError, match="5,001 words"):
-        PARSER.k_best(Sentence.from_words(["w"] * (LONGEST_SENTENCE + 1)), 2)
+def test_json_is_a_line_for_each_sentence_or_an_array_in_a_json_file(tmp_path: Path) -> None:
+    parsed = list(PARSER.parse(SENTENCES, confidence=True))
+    for name in ("a.jsonl", "a.json", "lines", "a.json.gz"):
+        write_parsed(parsed, str(tmp_path / name), "json")
+    lines = [json.loads(line) for line in (tmp_path / "a.jsonl").read_text().splitlines()]
+    assert [[token["form"] for token in line["tokens"]] for line in lines] == [s.forms for s in parsed]
+    assert [[token["head"] for token in line["tokens"]] for line in lines] == [s.heads for s in parsed]
+    assert lines[0]["tokens"][0]["confidence"] == round(next(iter(parsed[0])).confidence, 4)
+    assert json.loads((tmp_path / "a.json").read_text()) == lines
+    assert json.loads(gzip.decompress((tmp_path / "a.json.gz").read_bytes())) == lines
+    assert (tmp_path / "lines").read_bytes() == (tmp_path / "a.jsonl").read_bytes()
+
+
+def test_no_sentence_is_an_empty_array_or_no_line(tmp_path: Path) -> None:
+    for name, content in (("a.json", "[]\n"), ("a.jsonl", "")):
+        write_parsed([], str(tmp_path / name), "json")
+        assert (tmp_path / name).read_text() == content
+
+
+def test_json_of_a_cycle_has_null_for_its_log_probability(tmp_path: Path) -> None:
+    """Argmax can give heads that form no tree: their probability among all trees is 0."""
+    parsed = list(random_parser(seed=3).parse(generate(20, seed=1), decoder="argmax", confidence=True))
+    assert not all(is_tree(sentence.heads) for sentence in parsed)
+    write_parsed(parsed, str(tmp_path / "a.json"), "json")
+    values = json.loads((tmp_path / "a.json").read_text(), parse_constant=pytest.fail)
+    assert [value["log_probability"] is not None for value in values] == [is_single_tree(s) for s in parsed]
+
+
+def is_single_tree(sentence: Sentence) -> bool:
+    return is_tree(sentence.heads) and sentence.heads.count(0) == 1
+
+
+def test_attention_is_png_in_a_png_file(tmp_path: Path) -> None:
+    parsed = list(PARSER.parse(SENTENCES[:1], confidence=True))
+    for name, start in (("a.svg", b"<svg"), ("a", b"<svg"), ("a.png", b"\x89PNG")):
+        write_parsed(parsed, str(tmp_path / name), "attention")
+        assert (tmp_path / name).read_bytes().startswith(start)
+
+
+# ---- Confidence
+
+
+LINES = (
+    "# text = so what\n1-2\tsowhat{0}\n1\tso{0}\n2\twhat\t_\t_\t_\t_\t_\t_\t_\tSpaceAfter=No|HeadProb=9\n\n"
+)
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_confidence_goes_to_misc_and_a_comment_and_nothing_else_changes(end: str) -> None:
+    text = LINES.format("\t_" * 8).replace("\n", end)
+    (sentence,) = PARSER.parse(read(io.BytesIO(text.encode())), confidence=True)
+    out = io.BytesIO()
+    write([with_confidence_columns(sentence)], out)
+    lines = out.getvalue().decode().split(end)
+    assert lines[0] == "# text = so what"
+    assert lines[1].startswith("# tree_logprob = -") or lines[1] == "# tree_logprob = 0.0000"
+    assert lines[2] == f"1-2\tsowhat{chr(9)}_" + 7 * "\t_"
+    misc = [dict(item.split("=") for item in line.split("\t")[9].split("|")) for line in lines[3:5]]
+    assert list(misc[0]) == ["HeadProb", "ArcProb", "Agree", "RelProb"]
+    assert list(misc[1]) == ["SpaceAfter", *misc[0]]
+    assert sentence.confidence is not None
+    assert float(misc[1]["HeadProb"]) == pytest.approx(sentence.confidence.heads[1], abs=1e-4)
+    assert end.join(lines).count("\r") == (0 if end == "\n" else len(lines) - 1)
+
+
+def test_confidence_has_no_place_in_conllx() -> None:
+    sentence = Sentence.from_words(["so", "what"], format="conllx")
+    (parsed,) = PARSER.parse([sentence], confidence=True)
+    with pytest.raises(ConfigError, match="MISC column of CoNLL-U"):
+        with_confidence_columns(parsed)
+
+
+def test_sentence_shows_its_tree_and_its_attention() -> None:
+    (sentence,) = PARSER.parse(generate(1, seed=8), confidence=True)
+    assert sentence.tree() == tree_text(sentence)
+    assert sentence._repr_svg_() == sentence.svg() == tree_svg(sentence)
+    assert sentence.attention is not None
+    assert sentence.scores is not None
+    np.testing.assert_allclose(sentence.attention.left_to_right, np.exp(sentence.scores.left))
+    product_of_both = sentence.attention.left_to_right * sentence.attention.right_to_left
+    expected = product_of_both / product_of_both.sum(-1, keepdims=True)
+    np.testing.assert_allclose(sentence.attention.agreement, expected, rtol=1e-4)
+    assert generate(1, seed=8)[0].attention is None

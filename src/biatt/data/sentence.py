@@ -194,24 +194,23 @@ class Sentence:
 
     def tree(self) -> str:
         """A drawing of the tree for a terminal."""
-        from biatt.display import terminal as render
+        from biatt.display.terminal import tree_text
 
-        return render.tree(self)
+        return tree_text(self)
 
     def svg(self) -> str:
         """A picture of the tree; a notebook shows it by itself."""
-        from biatt.display import terminal as render
+        from biatt.display.svg import tree_svg
 
-        return render.svg(self)
+        return tree_svg(self)
 
     _repr_svg_ = svg
 
     def png(self) -> bytes:
         """The same picture as PNG; needs biatt[png]."""
-        from biatt.display import png as pictures
-        from biatt.display import terminal as render
+        from biatt.display.png import to_png
 
-        return pictures.png(render.svg(self))
+        return to_png(self.svg())
 
     @property
     def tokens(self) -> list[Surface]:

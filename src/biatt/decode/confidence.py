@@ -13,12 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from biatt.data.scores import Confidence, Floats, Scores, Temperature, log_softmax
-from biatt.data.sentence import MISC, Sentence
+from biatt.data.sentence import Sentence
 from biatt.decode import k_best as trees
 from biatt.decode.decoders import Roots
 from biatt.errors import ConfigError
 
-TREE_COMMENT = "# tree_logprob = "
 COOLEST, HOTTEST = 0.1, 10.0  # temperatures to choose from
 GOLDEN = (np.sqrt(5) - 1) / 2
 ROUNDS = 30  # of the search: more than four digits
@@ -65,24 +64,6 @@ def hellinger(scores: Scores) -> Floats:
     overlap = np.exp(0.5 * (scores.left + scores.right)).sum(-1)
     distance: Floats = np.sqrt(np.clip(1 - overlap, 0, 1))
     return distance
-
-
-def annotated(sentence: Sentence) -> Sentence:
-    """The sentence with its confidence in MISC and in a comment."""
-    found = sentence.confidence
-    if found is None or sentence.format != "conllu":
-        raise ConfigError("Confidence is written to the MISC column of CoNLL-U, which CoNLL-X does not have.")
-    named = {
-        "HeadProb": found.heads,
-        "ArcProb": found.arcs,
-        "Agree": found.agreement,
-        "RelProb": found.relations,
-    }
-    copy = sentence.with_comment(f"{TREE_COMMENT}{found.log_probability + 0.0:.4f}")
-    for i, row in enumerate(copy.rows):
-        kept = [item for item in row[MISC].split("|") if item != "_" and item.partition("=")[0] not in named]
-        row[MISC] = "|".join([*kept, *(f"{name}={values[i]:.4f}" for name, values in named.items())])
-    return copy
 
 
 def fitted(scores: Iterable[Scores], gold: Iterable[tuple[npt.ArrayLike, npt.ArrayLike]]) -> Temperature:

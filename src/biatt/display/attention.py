@@ -1,15 +1,15 @@
-"""Where each word looked for its head: the attention of both directions, and their agreement, as SVG."""
+"""Attention maps as SVG: the probabilities of heads in both directions, and their agreement."""
 
 from __future__ import annotations
 
 from biatt.data.sentence import Sentence
-from biatt.display.terminal import escaped, pixels
+from biatt.display.svg import escaped, text_width
 from biatt.errors import ConfigError
 
 _CELL = 18  # pixels
 _SIZE = 12  # of the words
 _TITLE = 14
-_GAP = 12  # between words and cells
+_GAP = 12  # distance of words and cells
 _MARGIN = 16
 _FAINTEST = 0.004  # a probability below this is white
 
@@ -22,13 +22,13 @@ text {{ font-family: "Helvetica Neue", Helvetica, Arial, "Noto Sans", sans-serif
 .frame {{ fill: none; stroke: #9ca3af }}"""
 
 
-def attention(sentence: Sentence) -> str:
-    """Three tables: dependents down, heads across, darker where more probable; the tree is marked in red."""
+def attention_svg(sentence: Sentence) -> str:
+    """Three tables: a row a dependent, a column a head, darker if more probable; the tree is marked red."""
     tables = sentence.attention
     if tables is None:
-        raise ConfigError("The sentence carries no attention: parse it with confidence.")
+        raise ConfigError("The sentence carries no attention: parse it with confidence=True.")
     heads = ["ROOT", *sentence.forms]
-    label = max(pixels(form, _SIZE) for form in heads) + _GAP
+    label = max(text_width(form, _SIZE) for form in heads) + _GAP
     size = _CELL * len(sentence), _CELL * len(heads)  # high, wide
     height = 2 * _MARGIN + _TITLE + _GAP + label + size[0]
     width = _MARGIN + label + 3 * (size[1] + _MARGIN)
@@ -49,10 +49,10 @@ def attention(sentence: Sentence) -> str:
         square = f'width="{_CELL}" height="{_CELL}"'
         parts += [
             f'<rect class="cell" x="{left + _CELL * j:g}" y="{top + _CELL * i:g}" {square} '
-            f'opacity="{share:.3f}"/>'
+            f'opacity="{probability:.3f}"/>'
             for i, row in enumerate(table.tolist())
-            for j, share in enumerate(row)
-            if share >= _FAINTEST
+            for j, probability in enumerate(row)
+            if probability >= _FAINTEST
         ]
         parts += [
             f'<rect class="chosen" x="{left + _CELL * head + 1:g}" y="{top + _CELL * i + 1:g}" '

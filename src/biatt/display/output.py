@@ -1,37 +1,47 @@
-"""Parsed sentences on their way out: CoNLL, drawings, pictures or JSON."""
+"""Writing parsed sentences in any output format: CoNLL, drawings, pictures or JSON.
+
+The modules that draw are imported when they are needed, so that CoNLL output does not wait for them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import math
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import get_args
+from typing import Any, BinaryIO
 
 from biatt.data.conll import write
 from biatt.data.files import COMPRESSED, writing
-from biatt.data.sentence import Sentence
-from biatt.decode.confidence import annotated
-from biatt.display import attention as heatmap
-from biatt.display import terminal as render
-from biatt.display.png import png, stacked
+from biatt.data.sentence import MISC, Sentence
+from biatt.data.visible import json_text
 from biatt.errors import ConfigError
 from biatt.options import OutputFormat
 
-_TEXT: dict[str, tuple[Callable[[Sentence], str], str]] = {
-    "tree": (render.tree, "\n\n"),
-    "json": (render.as_json, "\n"),
+SUFFIXES: dict[str, OutputFormat] = {
+    ".conllu": "conllu",
+    ".conllx": "conllx",
+    ".txt": "tree",
+    ".json": "json",
+    ".jsonl": "json",
+    ".svg": "svg",
+    ".png": "png",
 }
-_PICTURE = {"svg": render.svg, "png": render.svg, "attention": heatmap.attention}
-_BY_SUFFIX = {".jsonl": "json", ".txt": "tree"}
+TREE_COMMENT = "# tree_logprob = "
 
 
 def format_for(target: str, *, terminal: bool) -> OutputFormat | None:
-    """The format that a file's name or a terminal asks for, if any."""
+    """The format for a target: by its suffix, or a drawing on a terminal; None is CoNLL as it was read.
+
+    A suffix that stands for no format is refused; a name without suffix, or just that of a compressed file,
+    is not.
+    """
     if target == "-":
         return "tree" if terminal else None
-    path = Path(target)
-    suffix = Path(path.stem if path.suffix in COMPRESSED else path.name).suffix.lower()
-    name = _BY_SUFFIX.get(suffix, suffix[1:])
-    return next((format for format in get_args(OutputFormat) if format == name), None)
+    suffix = _suffix(target)
+    if suffix and suffix not in SUFFIXES:
+        known = ", ".join(SUFFIXES)
+        raise ConfigError(f"{target}: the suffix {suffix} is unknown; use one of {known}, or --format.")
+    return SUFFIXES.get(suffix)
 
 
 def write_parsed(
@@ -41,28 +51,108 @@ def write_parsed(
     *,
     confidence: bool = False,
 ) -> None:
-    """Write sentences, by default in the CoNLL format that they have, with the parser's confidence or not."""
-    if format is not None and format in _TEXT:
-        draw, end = _TEXT[format]
+    """Write sentences to a file or "-", by default in the CoNLL format that they have.
+
+    JSON is a line for each sentence, or one array of them in a file that ends in .json. With `confidence`,
+    CoNLL-U has the parser's confidence in MISC and in comments; JSON has it whenever the sentences have it.
+    """
+    if format == "tree":
+        from biatt.display.terminal import tree_text
+
         with writing(target) as stream:
             for sentence in sentences:
-                stream.write(f"{draw(sentence)}{end}".encode())
-    elif format is not None and format in _PICTURE:
-        pictures = [_PICTURE[format](sentence) for sentence in sentences if len(sentence)]
-        if not pictures:
-            raise ConfigError("There is no sentence to draw.")
-        picture = stacked(pictures)
-        as_png = format == "png" or target.lower().endswith(".png")
+                stream.write(f"{tree_text(sentence)}\n\n".encode())
+    elif format == "json":
         with writing(target) as stream:
-            stream.write(png(picture) if as_png else f"{picture}\n".encode())
+            _write_json(sentences, stream, array=_suffix(target) == ".json")
+    elif format in ("svg", "png", "attention"):
+        _write_picture(sentences, target, format)
     else:
-        write(_in_conll(sentences, format, confidence), target)
+        write(_as_conll(sentences, format, confidence), target)
 
 
-def _in_conll(
+def _suffix(target: str) -> str:
+    """The suffix in lower case; of a compressed file, the suffix before that of the compression."""
+    path = Path(target)
+    return Path(path.stem if path.suffix in COMPRESSED else path.name).suffix.lower()
+
+
+def _write_json(sentences: Iterable[Sentence], stream: BinaryIO, *, array: bool) -> None:
+    before, between, after = ("[\n", ",\n", "\n]\n") if array else ("", "\n", "\n")
+    count = 0
+    for count, sentence in enumerate(sentences, 1):
+        stream.write(f"{between if count > 1 else before}{json_text(_as_dict(sentence))}".encode())
+    if count:
+        stream.write(after.encode())
+    elif array:
+        stream.write(b"[]\n")
+
+
+def _as_dict(sentence: Sentence) -> dict[str, Any]:
+    """The words with their columns and, if the sentence has it, the confidence in each."""
+    tokens = [
+        {name: value for name, value in token._asdict().items() if name != "confidence"} for token in sentence
+    ]
+    result: dict[str, Any] = {"sent_id": sentence.sent_id, "text": sentence.text, "tokens": tokens}
+    confidence = sentence.confidence
+    if confidence is not None:
+        result["log_probability"] = _rounded(confidence.log_probability)
+        columns = {
+            "confidence": confidence.words,
+            "head_probability": confidence.heads,
+            "arc_probability": confidence.arcs,
+            "agreement": confidence.agreement,
+            "relation_probability": confidence.relations,
+        }
+        for i, token in enumerate(tokens):
+            token |= {name: _rounded(float(values[i])) for name, values in columns.items()}
+    return result
+
+
+def _rounded(value: float) -> float | None:
+    """JSON has no infinity: heads that form no tree, as argmax can give, have log-probability −∞."""
+    return round(value, 4) if math.isfinite(value) else None
+
+
+def _write_picture(sentences: Iterable[Sentence], target: str, format: OutputFormat) -> None:
+    from biatt.display.attention import attention_svg
+    from biatt.display.png import stacked, to_png
+    from biatt.display.svg import tree_svg
+
+    draw = attention_svg if format == "attention" else tree_svg
+    pictures = [draw(sentence) for sentence in sentences if len(sentence)]
+    if not pictures:
+        raise ConfigError("There is no sentence to draw.")
+    picture = stacked(pictures)
+    as_png = format == "png" or (format == "attention" and _suffix(target) == ".png")
+    with writing(target) as stream:
+        stream.write(to_png(picture) if as_png else f"{picture}\n".encode())
+
+
+def _as_conll(
     sentences: Iterable[Sentence], format: OutputFormat | None, confidence: bool
 ) -> Iterator[Sentence]:
     for sentence in sentences:
         if format == "conllu" or format == "conllx":
             sentence = sentence.as_format(format)
-        yield annotated(sentence) if confidence and len(sentence) else sentence
+        yield with_confidence_columns(sentence) if confidence and len(sentence) else sentence
+
+
+def with_confidence_columns(sentence: Sentence) -> Sentence:
+    """A copy with the sentence's confidence in MISC and in a comment."""
+    confidence = sentence.confidence
+    if confidence is None or sentence.format != "conllu":
+        raise ConfigError("Confidence is written to the MISC column of CoNLL-U, which CoNLL-X does not have.")
+    columns = {
+        "HeadProb": confidence.heads,
+        "ArcProb": confidence.arcs,
+        "Agree": confidence.agreement,
+        "RelProb": confidence.relations,
+    }
+    log_probability = confidence.log_probability + 0.0  # never −0
+    copy = sentence.with_comment(f"{TREE_COMMENT}{log_probability:.4f}")
+    for i, row in enumerate(copy.rows):
+        items = [item for item in row[MISC].split("|") if item != "_"]
+        kept = [item for item in items if item.partition("=")[0] not in columns]
+        row[MISC] = "|".join([*kept, *(f"{name}={values[i]:.4f}" for name, values in columns.items())])
+    return copy

@@ -1,4 +1,4 @@
-"""Several SVG pictures as one, and SVG as PNG."""
+"""SVG pictures, several in one document, and as PNG."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pathlib import Path
 from biatt.errors import ConfigError
 
 _SIZE = re.compile(r'^<svg [^>]*?width="([0-9.]+)" height="([0-9.]+)"')
-LONGEST_SIDE = 30_000  # pixels; a PNG beyond that is no picture any more
-ZOOM = 2.0  # PNG pixels for each of SVG's, for sharp screens
+LONGEST_SIDE = 30_000  # pixels of a PNG; few programs open larger ones
+SCALE = 2.0  # PNG pixels for each pixel of the SVG, for sharp screens
 
 
 def stacked(pictures: Sequence[str]) -> str:
-    """One SVG picture with all of them, one below the other."""
+    """One SVG picture that contains all of them, one below the other."""
     if len(pictures) == 1:
         return pictures[0]
     width, height, parts = 0.0, 0.0, []
@@ -34,31 +34,31 @@ def stacked(pictures: Sequence[str]) -> str:
     )
 
 
-def png(picture: str, *, zoom: float = ZOOM) -> bytes:
+def to_png(picture: str) -> bytes:
     """An SVG picture as PNG."""
     try:
         from resvg_py import svg_to_bytes
     except ModuleNotFoundError:
         raise ConfigError("PNG pictures need another package: pip install 'biatt[png]'.") from None
     sides = _size(picture)
-    if zoom * max(sides) > LONGEST_SIDE:
-        wide, high = (round(zoom * side) for side in sides)
+    if SCALE * max(sides) > LONGEST_SIDE:
+        wide, high = (round(SCALE * side) for side in sides)
         raise ConfigError(f"A PNG of {wide:,} by {high:,} pixels is too large: draw SVG, or fewer sentences.")
-    found = svg_to_bytes(
-        svg_string=picture, zoom=zoom, font_dirs=_font_folders(), sans_serif_family="DejaVu Sans"
+    fonts = _font_folders()
+    return bytes(
+        svg_to_bytes(svg_string=picture, zoom=SCALE, font_dirs=fonts, sans_serif_family="DejaVu Sans")
     )
-    return bytes(found)
 
 
 def _size(picture: str) -> tuple[float, float]:
     match = _SIZE.match(picture)
     if match is None:
-        raise ConfigError("The picture does not say its size: it is none of ours.")
+        raise ConfigError("The SVG has no width and height.")
     return float(match[1]), float(match[2])
 
 
 def _font_folders() -> list[str] | None:
-    """Where matplotlib keeps a font, for machines without any; found without importing it."""
+    """The font folder of matplotlib, for machines without fonts, without importing it."""
     spec = find_spec("matplotlib")
     if spec is None or spec.origin is None:
         return None
