@@ -405,8 +405,8 @@ def vectors(
     ] = None,
 ) -> None:
     """Train skip-gram word vectors on raw or parsed text, for train --embeddings."""
-    from biatt.encoding.word_vectors import train_vectors
     from biatt.training.progress import Display
+    from biatt.training.word_vectors import train_vectors
 
     with Display() as display:
         done = train_vectors(

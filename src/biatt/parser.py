@@ -21,7 +21,7 @@ from biatt.decode import decoders as decode
 from biatt.decode import k_best as trees
 from biatt.decode.confidence import confidence, head_distribution
 from biatt.decode.decoders import Heads
-from biatt.encoding.batches import Batch, by_length, collate
+from biatt.encoding.batches import Batch, in_batches
 from biatt.encoding.vocabulary import Vocabulary
 from biatt.errors import FormatError, ModelError
 from biatt.kernels.forward import FusedNetwork
@@ -139,11 +139,11 @@ class Parser:
     def scores(self, sentences: Sequence[Sentence], *, batch_words: int = BATCH_WORDS) -> list[Scores]:
         """The network's scores of each sentence, in batches of so many words; a sentence must have a word."""
         encoded = [self.vocabulary.encode(sentence) for sentence in sentences]
-        results: dict[int, Scores] = {}
-        for indices in by_length([item.words for item in encoded], batch_words=batch_words):
-            batch = collate([encoded[i] for i in indices])
-            results.update(zip(indices, split_scores(self.network.score(batch), batch.words), strict=True))
-        return [results[i] for i in range(len(sentences))]
+
+        def score(batch: Batch, _: list[int]) -> list[Scores]:
+            return split_scores(self.network.score(batch), batch.words)
+
+        return in_batches(encoded, score, batch_words=batch_words)
 
     def parse(
         self,

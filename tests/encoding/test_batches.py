@@ -10,6 +10,7 @@ from biatt.encoding.batches import (
     Batch,
     by_length,
     collate,
+    in_batches,
     sentence_numbers,
     shuffled,
     with_dropout,
@@ -86,6 +87,22 @@ def test_batches_by_length_are_full(lengths: list[int], batch_words: int) -> Non
     batches = by_length(lengths, batch_words=batch_words)
     for batch in batches[:-1]:
         assert (len(batch) + 1) * lengths[batch[0]] > batch_words
+
+
+@given(st.lists(encoded_sentences(), max_size=8), st.integers(1, 20))
+def test_results_of_batches_are_in_the_order_of_the_sentences(
+    sentences: list[Encoded], batch_words: int
+) -> None:
+    batches: list[list[int]] = []
+
+    def score(batch: Batch, indices: list[int]) -> list[tuple[int, list[int]]]:
+        batches.append(indices)
+        heads = np.split(batch.heads, np.cumsum(batch.words)[:-1])
+        return [(i, part.tolist()) for i, part in zip(indices, heads, strict=True)]
+
+    expected = [(i, sentence.heads.tolist()) for i, sentence in enumerate(sentences)]
+    assert in_batches(sentences, score, batch_words=batch_words) == expected
+    check_batches(batches, [sentence.words for sentence in sentences], batch_words)
 
 
 @given(lengths_lists, budgets, st.integers(0, 9))

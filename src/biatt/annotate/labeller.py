@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biatt.config import Config
-from biatt.encoding.batches import Batch, by_length, collate, word_positions
+from biatt.encoding.batches import Batch, in_batches, word_positions
 from biatt.encoding.vocabulary import Encoded, Indices
 from biatt.errors import ModelError
 from biatt.kernels.forward import FusedEncoder
@@ -65,12 +65,11 @@ class FusedLabeller(FusedEncoder):
 
     def label(self, sentences: Sequence[Encoded], *, batch_words: int) -> list[Indices]:
         """(n, kinds) for each sentence, in batches of about so many words."""
-        results: dict[int, Indices] = {}
-        for indices in by_length([sentence.words for sentence in sentences], batch_words=batch_words):
-            batch = collate([sentences[i] for i in indices])
-            found = np.split(self.best(batch), np.cumsum(batch.words)[:-1])
-            results.update(zip(indices, found, strict=True))
-        return [results[i] for i in range(len(sentences))]
+
+        def score(batch: Batch, _: list[int]) -> list[Indices]:
+            return np.split(self.best(batch), np.cumsum(batch.words)[:-1])
+
+        return in_batches(sentences, score, batch_words=batch_words)
 
 
 def best_labels(scores: NDArray[np.float32], labels: Labels) -> Indices:

@@ -5,13 +5,15 @@ A batch is a run of positions with no padding: sentence after sentence, each wit
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from biatt.encoding.vocabulary import Encoded, Indices
+
+T = TypeVar("T")
 
 POOL_BATCHES = 50  # that random sentences are sorted into at a time
 
@@ -75,6 +77,23 @@ def by_length(lengths: Sequence[int], *, batch_words: int) -> list[list[int]]:
         else:
             batches.append([index])
     return batches
+
+
+def in_batches(
+    sentences: Sequence[Encoded],
+    score: Callable[[Batch, list[int]], Sequence[T]],
+    *,
+    batch_words: int,
+) -> list[T]:
+    """What `score` gives for each sentence, in order.
+
+    It is called for batches of sentences of similar length, with their indices.
+    """
+    results: dict[int, T] = {}
+    for indices in by_length([sentence.words for sentence in sentences], batch_words=batch_words):
+        scores = score(collate([sentences[i] for i in indices]), indices)
+        results.update(zip(indices, scores, strict=True))
+    return [results[i] for i in range(len(sentences))]
 
 
 def shuffled(

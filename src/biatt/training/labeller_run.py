@@ -13,7 +13,7 @@ from torch.nn import functional as F
 
 from biatt.annotate.labeller import NO_LABEL, Labels, best_labels
 from biatt.config import Config
-from biatt.encoding.batches import by_length, collate, with_dropout
+from biatt.encoding.batches import Batch, collate, in_batches, with_dropout
 from biatt.encoding.vocabulary import Encoded, Indices
 from biatt.network.model import Labeller, Noise
 from biatt.training.run import Listener, Run
@@ -72,16 +72,18 @@ class LabellerRun(Run):
     @torch.no_grad()
     def evaluate(self) -> dict[str, float]:
         self.network.eval()
-        total = 0.0
-        right, known = np.zeros(len(self.labels.kinds)), np.zeros(len(self.labels.kinds))
-        lengths = [sentence.words for sentence in self.dev.sentences]
-        for indices in by_length(lengths, batch_words=self.config.training.batch_words):
-            scores = self.network(collate([self.dev.sentences[i] for i in indices]))
-            total -= float(self._losses(scores, self.dev.labels, indices, 0.0).sum())
-            gold = np.concatenate([self.dev.labels[i] for i in indices])
-            right += (best_labels(scores.numpy(), self.labels) == gold).sum(0)
-            known += (gold != NO_LABEL).sum(0)
+        losses: list[float] = []
+
+        def score(batch: Batch, indices: list[int]) -> list[Indices]:
+            scores = self.network(batch)
+            losses.append(float(self._losses(scores, self.dev.labels, indices, 0.0).sum()))
+            return np.split(best_labels(scores.numpy(), self.labels), np.cumsum(batch.words)[:-1])
+
+        labels = in_batches(self.dev.sentences, score, batch_words=self.config.training.batch_words)
+        total = -sum(losses)
         self.check_finite("dev log-likelihood", total)
+        gold = np.concatenate(self.dev.labels)
+        right, known = (np.concatenate(labels) == gold).sum(0), (gold != NO_LABEL).sum(0)
         shares = right / np.maximum(known, 1)
         each = {f"dev_{kind}": float(share) for kind, share in zip(self.labels.kinds, shares, strict=True)}
         return {"dev_log_likelihood": total, **each, self.goal: float(shares.mean())}

@@ -18,7 +18,7 @@ from biatt.data.files import replacing
 from biatt.data.scores import split_scores
 from biatt.data.sentence import Sentence
 from biatt.decode.confidence import fitted
-from biatt.encoding.batches import by_length, collate, with_dropout
+from biatt.encoding.batches import Batch, collate, in_batches, with_dropout
 from biatt.encoding.vocabulary import Vocabulary
 from biatt.encoding.word_vectors import read_vectors
 from biatt.errors import ConfigError, TrainingError
@@ -250,17 +250,20 @@ class ParserRun(Run):
     def evaluate(self) -> dict[str, float]:
         """Log-likelihood, UAS and LAS of the dev sentences with MST decoding."""
         self.network.eval()
-        total, parsed = 0.0, list(self.dev_sentences)
-        for indices in by_length([item.words for item in self.dev], batch_words=BATCH_WORDS):
-            batch = collate([self.dev[i] for i in indices])
+        values: list[float] = []
+
+        def score(batch: Batch, indices: list[int]) -> list[Sentence]:
             output = self.network(batch)
-            value = float(log_likelihood(output, batch))
-            self.check_finite("dev log-likelihood", value)
-            total += value
-            for i, found in zip(indices, split_scores(scores(output), batch.words), strict=True):
-                parsed[i] = with_best_tree(self.dev_sentences[i], found, self.vocabulary)
+            values.append(float(log_likelihood(output, batch)))
+            self.check_finite("dev log-likelihood", values[-1])
+            return [
+                with_best_tree(self.dev_sentences[i], sentence_scores, self.vocabulary)
+                for i, sentence_scores in zip(indices, split_scores(scores(output), batch.words), strict=True)
+            ]
+
+        parsed = in_batches(self.dev, score, batch_words=BATCH_WORDS)
         result = metrics.evaluate(self.dev_sentences, parsed)
-        return {"dev_log_likelihood": total, "dev_uas": result.uas, "dev_las": result.las}
+        return {"dev_log_likelihood": sum(values), "dev_uas": result.uas, "dev_las": result.las}
 
     def save_model(self, weights: dict[str, NDArray[Any]], best: dict[str, Any], *, last: bool) -> None:
         with replacing(self.out / CARD) as file:
