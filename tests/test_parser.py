@@ -24,7 +24,7 @@ from threadpoolctl import threadpool_info
 from biatt import parser as parser_module
 from biatt.data.arcs import is_projective, is_tree
 from biatt.data.conll import read, write
-from biatt.data.sentence import DEPREL, DEPS, HEAD, PDEPREL, PHEAD, Sentence
+from biatt.data.sentence import DEPREL, DEPS, FEATS, HEAD, LEMMA, PDEPREL, PHEAD, UPOS, XPOS, Sentence
 from biatt.data.toy_treebank import generate
 from biatt.decode.decoders import heads as decoded_heads
 from biatt.errors import ConfigError, FormatError, ModelError
@@ -454,6 +454,42 @@ def test_pipe_call_and_parse_tokens_give_the_same(
         assert all(token.confidence is not None for sentence in words for token in sentence)
     for of_text in nlp.pipe(TEXTS, threads=threads, confidence=False):
         assert all(sentence.confidence is None for sentence in of_text)
+
+
+def without_tags(sentence: Sentence, columns: list[int], words: range) -> Sentence:
+    rows = [
+        [("_" if i in words and column in columns else value) for column, value in enumerate(row)]
+        for i, row in enumerate(sentence.rows)
+    ]
+    return sentence.with_rows(rows)
+
+
+@pytest.mark.parametrize("missing", [[LEMMA, UPOS, XPOS, FEATS], [LEMMA, XPOS, FEATS], [XPOS]], ids=str)
+@pytest.mark.parametrize("first", [0, 1], ids=["of all words", "of all words but one"])
+def test_partly_tagged_sentences_are_tagged_where_tags_are_missing(
+    nlp: Parser, missing: list[int], first: int
+) -> None:
+    assert nlp.tagger is not None
+    partial = [without_tags(s, missing, range(first, len(s))) for s in TREEBANK]
+    parsed = list(nlp.parse(partial))
+    for some, tagged, sentence in zip(partial, nlp.tagger.tag(partial), parsed, strict=True):
+        for before, labels, after in zip(some.rows, tagged.rows, sentence.rows, strict=True):
+            for column in (LEMMA, UPOS, XPOS):
+                assert after[column] == (labels if before[column] == "_" else before)[column]
+    assert trees(nlp.parse(parsed)) == trees(parsed)
+
+
+def test_fully_tagged_sentence_without_features_keeps_them_empty_and_is_parsed_with_some(nlp: Parser) -> None:
+    assert nlp.tagger is not None
+    bare = [without_tags(s, [FEATS], range(len(s))) for s in TREEBANK]
+    parsed = list(nlp.parse(bare))
+    assert [s.feats for s in parsed] == [s.feats for s in bare]
+    tags = [s.feats for s in nlp.tagger.tag(bare)]
+    with_feats = [
+        s.with_rows([[*row[:FEATS], value, *row[HEAD:]] for row, value in zip(s.rows, feats, strict=True)])
+        for s, feats in zip(bare, tags, strict=True)
+    ]
+    assert trees(parsed) == trees(nlp.parse(with_feats)) != trees(PARSER.parse(bare))
 
 
 def test_pipe_limits_the_matrix_threads_once_for_all_windows(

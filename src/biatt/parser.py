@@ -16,7 +16,7 @@ from biatt.annotate.tagger import Tagger
 from biatt.annotate.tokeniser import Tokeniser
 from biatt.config import Config
 from biatt.data.scores import Scores, Temperature, mean, split_scores
-from biatt.data.sentence import Sentence
+from biatt.data.sentence import FEATS, Sentence
 from biatt.decode import decoders as decode
 from biatt.decode import k_best as trees
 from biatt.decode.confidence import confidence, head_distribution
@@ -183,8 +183,8 @@ class Parser:
         confidence: bool = False,
         retag: bool = False,
     ) -> list[Sentence]:
-        sentences = self.tag(sentences, retag=retag)
-        scores = iter(self.scores([sentence for sentence in sentences if len(sentence)]))
+        tagged = self.tag(sentences, retag=retag)
+        scores = iter(self.scores([sentence for sentence in tagged if len(sentence)]))
         with_tree = partial(
             with_best_tree,
             vocabulary=self.vocabulary,
@@ -193,7 +193,11 @@ class Parser:
             fill_deps=fill_deps,
             temperature=self.temperature if confidence else None,
         )
-        return [with_tree(sentence, next(scores)) if len(sentence) else sentence for sentence in sentences]
+        given = tagged if retag else sentences
+        return [
+            with_tree(_without_new_features(*pair), next(scores)) if len(pair[0]) else pair[0]
+            for pair in zip(given, tagged, strict=True)
+        ]
 
     def tag(self, sentences: Sequence[Sentence], *, retag: bool = False) -> list[Sentence]:
         """The sentences with missing tags and lemmas set, or with `retag` all, if there is a tagger."""
@@ -292,6 +296,15 @@ def _checked(sentence: Sentence | None) -> Sentence | None:
             )
         _check_length(sentence)
     return sentence
+
+
+def _without_new_features(given: Sentence, tagged: Sentence) -> Sentence:
+    """The given sentence if the tagger added nothing but features to it, else the tagged one.
+
+    A fully tagged sentence can be without features, and is to be written as it was read.
+    """
+    added = any(a[:FEATS] != b[:FEATS] for a, b in zip(given.rows, tagged.rows, strict=True))
+    return tagged if added else given
 
 
 def _check_length(sentence: Sentence) -> None:
