@@ -271,6 +271,17 @@ def test_sentences_come_back_in_order_and_unchanged_themselves() -> None:
     assert [sentence.to_text() for sentence in sentences] == before
 
 
+def test_partly_tagged_sentence_gets_the_rest_from_the_tagger() -> None:
+    parser = random_parser()
+    parser.tagger = random_tagger()
+    partly = Sentence.from_words(TREEBANK[0].forms, upos=["NOUN", *"_" * (len(TREEBANK[0]) - 1)])
+    (expected,) = parser.tagger.tag([partly], keep=True)
+    (parsed,) = parser.parse([partly])
+    assert parsed.upos[0] == "NOUN"
+    assert "_" not in parsed.upos
+    assert (parsed.upos, parsed.xpos, parsed.lemmas) == (expected.upos, expected.xpos, expected.lemmas)
+
+
 def test_sentences_without_words_pass_through() -> None:
     empty = Sentence([], [(0, "# nothing")])
     found = list(PARSER.parse([empty, TREEBANK[0], empty]))
