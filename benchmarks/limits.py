@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from biatt.config import ModelConfig
+from biatt.config import ParserConfig
 from biatt.weights import parser_shapes
 
 # What each weight multiplies: every position (ROOT included) or every word.
@@ -31,7 +31,7 @@ class Operations(NamedTuple):
         return sum(self)
 
 
-def operations(config: ModelConfig, relations: int, lengths: Iterable[int]) -> Operations:
+def operations(config: ParserConfig, relations: int, lengths: Iterable[int]) -> Operations:
     """The operations of inference, averaged over the words of sentences of these lengths.
 
     A product with an (in × out) matrix is 2 · in · out. A pair of word and position costs, in each attention,
@@ -64,7 +64,7 @@ class Product(NamedTuple):
 
 
 def products(
-    config: ModelConfig, relations: int, *, batch_words: int, sentences: int
+    config: ParserConfig, relations: int, *, batch_words: int, sentences: int
 ) -> tuple[list[Product], Product]:
     """The network's own large products, and that of a step over so many sentences."""
     h = config.hidden

@@ -17,7 +17,15 @@ from biatt.annotate.labeller import Labels
 from biatt.annotate.multiword import Multiword
 from biatt.annotate.tagger import Tagger, labels_of
 from biatt.annotate.tokeniser import LABELS, Characters, Tokeniser
-from biatt.config import COLUMNS, Config, ModelConfig
+from biatt.config import (
+    COLUMNS,
+    Config,
+    EncoderConfig,
+    ParserConfig,
+    TaggerConfig,
+    TaggerSettings,
+    TokeniserSettings,
+)
 from biatt.data.scores import Scores
 from biatt.data.sentence import Sentence
 from biatt.data.toy_treebank import generate
@@ -51,7 +59,7 @@ def random_parser(
 
     Its trees are of every kind: crossing, with several roots where they are allowed, with cycles in argmax.
     """
-    config = Config(ModelConfig(hidden=hidden, min_count=1, **(variant or {})))
+    config = Config(ParserConfig(hidden=hidden, min_count=1, **(variant or {})))
     affixes = config.model.affixes
     vocabulary = Vocabulary.build(TREEBANK, columns=COLUMNS, min_count=1, affixes=affixes)
     shapes = parser_shapes(config.model, rows=vocabulary.size, relations=len(vocabulary.relations))
@@ -60,21 +68,21 @@ def random_parser(
     return Parser(config, vocabulary, weights, **options)
 
 
-def random_tagger(config: ModelConfig | None = None, labels: Labels | None = None) -> Tagger:
+def random_tagger(config: TaggerConfig | None = None, labels: Labels | None = None) -> Tagger:
     """A tagger with random weights, for the labels of a toy treebank unless others are given."""
     sentences = generate(40, seed=5)
-    model = config or ModelConfig(hidden=6, columns=("form",), affixes=2, layers=2)
-    vocabulary = Vocabulary.build(sentences, columns=model.columns, min_count=1, affixes=model.affixes)
+    model = config or TaggerConfig(hidden=6, affixes=2, layers=2)
+    vocabulary = Vocabulary.build(sentences, columns=("form",), min_count=1, affixes=model.affixes)
     labels = labels or labels_of(sentences)
     draw = np.random.default_rng(1)
     shapes = labeller_shapes(model, rows=vocabulary.size, labels=labels.size)
     weights = {name: draw.normal(0, 0.5, shape).astype(np.float32) for name, shape in shapes.items()}
-    return Tagger(Config(model), vocabulary, labels, weights)
+    return Tagger(TaggerSettings(model), vocabulary, labels, weights)
 
 
 def random_tokeniser(seed: int = 0, *, spaces: bool = False) -> Tokeniser:
     """A tokeniser with random weights: tokens and sentences end anywhere."""
-    config = Config(ModelConfig(hidden=6))
+    config = TokeniserSettings(EncoderConfig(hidden=6))
     shapes = labeller_shapes(config.model, rows=CHARACTERS.size, labels=LABELS.size)
     draw = np.random.default_rng(seed)
     weights = {name: draw.normal(0, 1, shape).astype(np.float32) for name, shape in shapes.items()}
@@ -143,7 +151,7 @@ def network(variant: dict[str, Any], *, hidden: int = 3, embedding: int = 2, see
 
     from biatt.network.model import BiAtt
 
-    config = ModelConfig(hidden=hidden, embedding=embedding, **variant)
+    config = ParserConfig(hidden=hidden, embedding=embedding, **variant)
     result = BiAtt(config, rows=ROWS, relations=RELATIONS).double()
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from biatt.config import Config, ModelConfig, with_settings
+from biatt.config import Config, ParserConfig, with_settings
 from biatt.data.conll import write
 from biatt.data.toy_treebank import generate
 from biatt.evaluation.metrics import evaluate
@@ -135,7 +135,7 @@ def test_a_ratio_is_taken_within_rounds(monkeypatch: pytest.MonkeyPatch) -> None
     assert timing.ratio(slow, fast) == 2.0
 
 
-def operations_one_by_one(config: ModelConfig, relations: int, lengths: list[int]) -> float:
+def operations_one_by_one(config: ParserConfig, relations: int, lengths: list[int]) -> float:
     """Two for every multiplication in the paper's equations, word by word."""
     h, total = config.hidden, 0
     attentions = 2 if config.attention == "agreement" else 1
@@ -159,10 +159,10 @@ def operations_one_by_one(config: ModelConfig, relations: int, lengths: list[int
 
 
 CONFIGS = [
-    ModelConfig(hidden=5),
-    ModelConfig(hidden=3, embedding=7, shared_memory_projection=False),
-    ModelConfig(hidden=4, feedback=False),
-    ModelConfig(hidden=4, feedback=False, attention="single"),
+    ParserConfig(hidden=5),
+    ParserConfig(hidden=3, embedding=7, shared_memory_projection=False),
+    ParserConfig(hidden=4, feedback=False),
+    ParserConfig(hidden=4, feedback=False, attention="single"),
 ]
 
 
@@ -172,7 +172,7 @@ CONFIGS = [
     lengths=st.lists(st.integers(1, 12), min_size=1, max_size=5),
 )
 def test_operations_are_those_of_the_equations(
-    config: ModelConfig, relations: int, lengths: list[int]
+    config: ParserConfig, relations: int, lengths: list[int]
 ) -> None:
     with pytest.MonkeyPatch.context() as monkeypatch:
         found = load("limits", monkeypatch).operations(config, relations, lengths)

@@ -23,7 +23,7 @@ from typer.testing import CliRunner
 import biatt
 from biatt import cli
 from biatt.cli import app
-from biatt.config import ModelConfig, TrainingConfig
+from biatt.config import ParserConfig, ParserTrainingConfig
 from biatt.data.toy_treebank import generate
 from biatt.options import PresetName
 from biatt.presets import PRESETS
@@ -78,7 +78,7 @@ def test_version_is_printed() -> None:
 
 def test_settings_lists_every_setting_with_its_help() -> None:
     found = invoke("train", "--settings")
-    for item in (*fields(ModelConfig), *fields(TrainingConfig)):
+    for item in (*fields(ParserConfig), *fields(ParserTrainingConfig)):
         assert re.search(rf"^{item.name}=", found, re.MULTILINE)
         assert item.metadata["help"] in found
 
@@ -306,7 +306,7 @@ PARSE = ["parse", "--model", "model"]
         ([*TRAIN, "--dev-fraction", "1.5"], "between 0 and 1, not 1.5"),
         ([*TRAIN, "--set", "hiden=3"], "There is no setting 'hiden'"),
         ([*TRAIN, "--set", "hidden"], "'hidden' is not of the form key=value"),
-        ([*TRAIN, "--set", "rate=fast"], "rate takes a number, not 'fast'"),
+        ([*TRAIN, "--set", "rate=fast"], "rate must be a number, not 'fast'"),
         ([*TRAIN, "--hidden", "klingon"], "'klingon' is neither a hidden size nor a language"),
         ([*TRAIN, "--hidden", "0"], "hidden must be at least 1"),
         ([*TRAIN, "--device", "abacus"], "There is no device 'abacus' here"),

@@ -1,31 +1,28 @@
-"""Settings: what they parse to, what they refuse, and the numbers of the paper."""
+"""Settings: what texts and JSON give, and what is refused."""
 
 from __future__ import annotations
 
 import json
 import math
-import re
 from dataclasses import fields, replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from biatt.config import COLUMNS, REMOVED_SETTINGS, Config, ModelConfig, TrainingConfig, with_settings
+from biatt.config import (
+    COLUMNS,
+    Config,
+    ParserConfig,
+    ParserTrainingConfig,
+    Settings,
+    TaggerSettings,
+    TokeniserSettings,
+    TrainingConfig,
+    with_settings,
+)
 from biatt.errors import ConfigError
-from biatt.presets import PAPER_HIDDEN, PRESETS, UNUSED, PipelineConfig, describe, hidden_size, preset
-
-PAPER = Path(__file__).parents[2] / "shared" / "paper.tex"
-# Section 4.2 of the paper.
-SELECTED_SIZES = """368 (English), 114 (Chinese), 128 (Arabic), 160 (Bulgarian), 224 (Czech), 176 (Danish),
-    220 (Dutch), 200 (German), 128 (Japanese), 168 (Portuguese), 128 (Slovene), 144 (Spanish), 176 (Swedish),
-    128 (Turkish)"""
-
-
-def sizes_in(text: str) -> dict[str, int]:
-    return {name.lower(): int(size) for size, name in re.findall(r"(\d+) \((\w+)\)", text)}
 
 
 def parsed(*settings: str) -> Config:
@@ -35,7 +32,7 @@ def parsed(*settings: str) -> Config:
 @st.composite
 def configs(draw: st.DrawFn) -> Config:
     single = draw(st.booleans())
-    model = ModelConfig(
+    model = ParserConfig(
         hidden=draw(st.integers(1, 999)),
         embedding=draw(st.integers(0, 999)),
         columns=tuple(draw(st.lists(st.sampled_from(COLUMNS), min_size=1, unique=True))),
@@ -51,7 +48,7 @@ def configs(draw: st.DrawFn) -> Config:
         pair_hidden=draw(st.integers(0, 999)),
     )
     linear = draw(st.booleans())
-    training = TrainingConfig(
+    training = ParserTrainingConfig(
         rate=draw(st.floats(1e-9, 1)),
         beta2=draw(st.floats(0, 1, exclude_max=True)),
         clip=draw(st.floats(1e-6, 1e6)),
@@ -78,59 +75,14 @@ def as_settings(config: Config) -> list[str]:
     ]
 
 
-def test_hidden_sizes_are_those_of_the_paper() -> None:
-    assert sizes_in(SELECTED_SIZES) == PAPER_HIDDEN
-    assert len(PAPER_HIDDEN) == 14
-
-
-@pytest.mark.skipif(not PAPER.exists(), reason="the paper's source is not beside the clone")
-def test_hidden_sizes_are_those_of_the_papers_source() -> None:
-    text = PAPER.read_text(encoding="utf-8")
-    listed = text.split("selected hidden layer sizes for these languages are:")[1].split("\n\n")[0]
-    assert sizes_in(listed) == PAPER_HIDDEN
-
-
-@pytest.mark.parametrize(("text", "size"), [("danish", 176), ("English", 368), ("64", 64)])
-def test_hidden_size_is_a_number_or_a_language(text: str, size: int) -> None:
-    assert hidden_size(text) == size
-
-
-def test_hidden_size_of_an_unknown_language_names_the_known_ones() -> None:
-    with pytest.raises(ConfigError, match=r"'Klingon' is neither .*danish.*turkish"):
-        hidden_size("Klingon")
-
-
-def test_paper_preset_is_the_papers_model_and_the_authors_adam() -> None:
-    config = preset("paper")
-    assert config == Config() == PRESETS["paper"]
-    assert (config.model.directions, config.model.feedback, config.model.attention) == (
-        "both",
-        True,
-        "agreement",
-    )
-    assert (config.model.reset, config.model.shared_memory_projection) == ("before", True)
-    assert config.model.min_count == 2  # singletons become unknown
-    assert config.training.beta2 == 0.99
-    beyond = config.model.affixes, config.model.layers, config.model.query_input, config.model.pair_hidden
-    assert beyond == (0, 1, "embedding", 0)
-    assert config.training.schedule == "paper"
-    for name in ("dropout", "word_dropout", "tag_dropout", "smoothing"):
-        assert getattr(config.training, name) == 0, name
-
-
-def test_unknown_preset_names_the_presets() -> None:
-    with pytest.raises(ConfigError, match="no preset 'papre'; the presets are paper"):
-        preset("papre")
-
-
 def test_settings_reach_the_part_they_belong_to() -> None:
     config = parsed(
         "hidden=32", "rate=0.001", "columns=form, xpos", "feedback=off", "directions=left-to-right"
     )
-    assert config.model == ModelConfig(
+    assert config.model == ParserConfig(
         hidden=32, columns=("form", "xpos"), feedback=False, directions="left-to-right"
     )
-    assert config.training == TrainingConfig(rate=0.001)
+    assert config.training == ParserTrainingConfig(rate=0.001)
 
 
 def test_later_settings_win_and_hyphens_and_spaces_do_not_matter() -> None:
@@ -149,7 +101,7 @@ def test_settings_leave_the_given_configuration_as_it_was() -> None:
 
 @pytest.mark.parametrize("word", ["true", "On", "YES", "1"])
 def test_words_for_true(word: str) -> None:
-    assert with_settings(Config(ModelConfig(feedback=False)), [f"feedback={word}"]).model.feedback is True
+    assert with_settings(Config(ParserConfig(feedback=False)), [f"feedback={word}"]).model.feedback is True
 
 
 @pytest.mark.parametrize("word", ["false", "Off", "NO", "0"])
@@ -162,15 +114,15 @@ def test_words_for_false(word: str) -> None:
     [
         (["hidden"], "'hidden' is not of the form key=value"),
         (["hiden=3"], "no setting 'hiden'; the settings are .*hidden"),
-        (["hidden=many"], "hidden takes a number, not 'many'"),
-        (["hidden=2.5"], "hidden takes a number, not '2.5'"),
-        (["rate=fast"], "rate takes a number, not 'fast'"),
-        (["feedback=maybe"], "feedback is true or false, not 'maybe'"),
-        (["directions=up"], "directions is one of both, left-to-right, right-to-left, not 'up'"),
-        (["attention=double"], "attention is one of agreement, single, not 'double'"),
-        (["reset=never"], "reset is one of before, after, not 'never'"),
-        (["query_input=words"], "query_input is one of embedding, memory, not 'words'"),
-        (["schedule=cosine"], "schedule is one of paper, linear"),
+        (["hidden=many"], "hidden must be a whole number, not 'many'"),
+        (["hidden=2.5"], "hidden must be a whole number, not '2.5'"),
+        (["rate=fast"], "rate must be a number, not 'fast'"),
+        (["feedback=maybe"], "feedback must be true or false, not 'maybe'"),
+        (["directions=up"], "directions must be one of both, left-to-right, right-to-left, not 'up'"),
+        (["attention=double"], "attention must be one of agreement, single, not 'double'"),
+        (["reset=never"], "reset must be one of before, after, not 'never'"),
+        (["query_input=words"], "query_input must be one of embedding, memory, not 'words'"),
+        (["schedule=cosine"], "schedule must be one of paper, linear"),
         (["columns="], "columns must name at least one column"),
         (["columns=form,shape"], "columns has no shape; it knows form, lemma, upos, xpos, feats"),
         (["attention=single"], "set feedback=false"),
@@ -206,7 +158,59 @@ def test_bad_settings_are_one_sentence_with_the_name(settings: list[str], messag
 def test_choices_are_checked_without_the_settings_parser_too(field: str) -> None:
     data = Config().to_json()
     data["model"][field] = "sideways"
-    with pytest.raises(ConfigError, match=f"{field} is one of .*, not 'sideways'"):
+    with pytest.raises(ConfigError, match=f"{field} must be one of .*, not 'sideways'"):
+        Config.from_json(data)
+
+
+TYPES = {
+    int: [16.0, "16", True, None, [1], math.nan],
+    float: ["0.1", True, None, [0.1], math.nan, math.inf, -math.inf, 10**400],
+    bool: [1, 0, "no", None],
+    str: [1, None, "", ["both"]],
+    tuple: ["form", ["form", 1], [None], {"form": 1}, None],
+}
+
+
+@pytest.mark.parametrize("kind", [Config, TaggerSettings, TokeniserSettings])
+def test_values_of_another_type_are_refused(kind: type[Settings]) -> None:
+    settings = kind.from_json({"model": {}, "training": {}})
+    for part in ("model", "training"):
+        for item in fields(getattr(settings, part)):
+            for value in TYPES[type(item.default)]:
+                with pytest.raises(ConfigError, match=item.name):
+                    replace(getattr(settings, part), **{item.name: value})
+                with pytest.raises(ConfigError, match=item.name):
+                    kind.from_json({"model": {}, "training": {}, part: {item.name: value}})
+
+
+def test_whole_number_is_a_number_too() -> None:
+    training = TrainingConfig(clip=1, rate=1)
+    assert repr(training) == repr(TrainingConfig(clip=1.0, rate=1.0))
+
+
+NOT_SETTINGS: list[Any] = [None, 3, "model", [], ["model", "training"], {"model": {}}, {"training": {}}]
+NOT_SETTINGS += [{"model": [], "training": {}}, {"model": {}, "training": None}]
+NOT_SETTINGS += [{"model": {}, "training": {}, "more": {}}]
+
+
+@pytest.mark.parametrize("data", NOT_SETTINGS)
+def test_json_of_another_form_is_refused(data: Any) -> None:
+    with pytest.raises(ConfigError, match="setting"):
+        Config.from_json(data)
+
+
+def test_parts_of_another_class_are_refused() -> None:
+    with pytest.raises(ConfigError, match="model must be a TaggerConfig"):
+        TaggerSettings(ParserConfig())
+    with pytest.raises(ConfigError, match="training must be a ParserTrainingConfig"):
+        Config(training=TrainingConfig())  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("part", "name"), [("training", "rate_step"), ("model", "rate")])
+def test_unknown_settings_are_refused(part: str, name: str) -> None:
+    data = Config().to_json()
+    data[part][name] = 0.5
+    with pytest.raises(ConfigError, match=f"no setting '{name}'"):
         Config.from_json(data)
 
 
@@ -221,57 +225,14 @@ def test_json_without_a_field_takes_its_default() -> None:
     assert Config.from_json(data) == Config()
 
 
-def test_settings_that_earlier_versions_had_are_ignored_but_no_others_are() -> None:
-    data = Config().to_json()
-    data["training"] |= dict.fromkeys(REMOVED_SETTINGS, 0.5)
-    assert Config.from_json(data) == Config()
-    for part, name in (("training", "rate_steps"), ("model", "deviation")):
-        with pytest.raises(TypeError):
-            Config.from_json({**Config().to_json(), part: {name: 0.5}})
-
-
 @given(configs())
 def test_every_field_can_be_set_by_text(config: Config) -> None:
     assert parsed(*as_settings(config)) == config
 
 
-def test_description_has_every_field_with_help_and_a_default_that_parses() -> None:
-    described = describe()
-    names = [item.name for part in (ModelConfig, TrainingConfig) for item in fields(part)]
-    assert [name for name, _, _, _ in described] == names
-    assert all(len(help) > 10 for _, _, help, _ in described)
-    assert parsed(*[f"{name}={default}" for name, default, _, _ in described]) == Config()
-    for other in ("best", "fast"):
-        differing = [f"{name}={others[other]}" for name, _, _, others in described if other in others]
-        assert parsed(*differing) == preset(other)
-
-
-def test_description_has_what_tokeniser_and_tagger_use() -> None:
-    described = {name: others for name, _, _, others in describe()}
-    assert described["hidden"]["tokeniser"] == "64"
-    assert described["columns"] == {}
-    assert not any(part in described[name] for part, names in UNUSED.items() for name in names)
-
-
-@pytest.mark.parametrize("part", ["tokeniser", "tagger"])
-def test_pipeline_refuses_settings_that_would_change_nothing(part: str) -> None:
-    for name in UNUSED[part]:
-        with pytest.raises(ConfigError, match=f"The {part} has no setting '{name}'"):
-            PipelineConfig().with_settings([f"{part}.{name}=1"])
-    assert getattr(PipelineConfig().with_settings([f"{part}.layers=3"]), part).model.layers == 3
-
-
 @pytest.mark.parametrize(("embedding", "width"), [(0, 40), (300, 300)])
 def test_width_is_the_hidden_size_unless_given(embedding: int, width: int) -> None:
-    assert ModelConfig(hidden=40, embedding=embedding).width == width
-
-
-def test_numbers_are_finite() -> None:
-    names = [item.name for item in fields(TrainingConfig) if item.name != "schedule"]
-    values: list[Any] = [getattr(TrainingConfig(), name) for name in names]
-    assert all(math.isfinite(value) for value in values)
-    with pytest.raises(ConfigError):
-        replace(TrainingConfig(), rate=-1.0)
+    assert ParserConfig(hidden=40, embedding=embedding).width == width
 
 
 @pytest.mark.parametrize("setting", ["average=3", "least_batches=9"])

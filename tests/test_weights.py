@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from biatt.config import ModelConfig
+from biatt.config import ParserConfig
 from biatt.errors import ModelError
 from biatt.weights import EMBEDDINGS, SCALE, check_shapes, memory_layers, pack, parser_shapes, unpack
 
 
 @pytest.mark.parametrize(("layers", "names"), [(1, ("memory",)), (3, ("memory", "memory2", "memory3"))])
 def test_layers_of_the_memory_are_numbered_from_the_second(layers: int, names: tuple[str, ...]) -> None:
-    config = ModelConfig(layers=layers)
+    config = ParserConfig(layers=layers)
     assert memory_layers(config) == names
     assert {f"{name}.W" for name in names} < parser_shapes(config, rows=1, relations=1).keys()
 

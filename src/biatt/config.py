@@ -1,20 +1,20 @@
-"""Every number that the paper or we chose, with its reason.
+"""Every setting with its default, its limits and its help text, which `biatt train --settings` prints.
 
-`ModelConfig` says what the network is and travels with the model; `TrainingConfig` says how its weights
-are found. A field's help text is what `biatt train --settings` prints.
+`EncoderConfig` and its subclasses describe a network; they are stored with the model. `TrainingConfig`
+describes how its weights are trained. A class has only settings that have an effect on its network.
 """
 
 from __future__ import annotations
 
 import json
-import math
+import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import Field, asdict, dataclass, field, fields, replace
-from typing import Any, Literal, get_args, get_type_hints
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from biatt.errors import ConfigError
 
-# The columns that a token embedding can add up, in the order of a CoNLL line.
+# The columns of a CoNLL line that a token embedding can add up, in the order of the line.
 COLUMNS = ("form", "lemma", "upos", "xpos", "feats")
 
 Directions = Literal["both", "left-to-right", "right-to-left"]
@@ -24,11 +24,7 @@ Reset = Literal["before", "after"]
 QueryInput = Literal["embedding", "memory"]
 Schedule = Literal["paper", "linear"]
 
-# Settings of earlier versions, which model folders of format version 1 may still name. None changes how a
-# trained model parses, so reading ignores them.
-REMOVED_SETTINGS = frozenset(
-    {"rate_step", "beta1", "epsilon", "distillation", "agreement", "deviation", "first_state"}
-)
+S = TypeVar("S", bound="Settings")
 
 
 def setting(default: Any, help: str) -> Any:
@@ -40,14 +36,92 @@ def check(condition: bool, message: str) -> None:
         raise ConfigError(f"{message}.")
 
 
+def _types(kind: Any) -> dict[str, Any]:
+    """The type of each field of a dataclass."""
+    hints = get_type_hints(kind)
+    return {item.name: hints[item.name] for item in fields(kind)}
+
+
+def _typed(name: str, value: Any, kind: Any) -> Any:
+    """The value if it has the type; types of Python, so True is no number and 16.0 no whole number."""
+    shown = repr(value)[:40]
+    if kind is float:
+        check(type(value) in (int, float), f"{name} must be a number, not {shown}")
+        check(abs(value) <= sys.float_info.max, f"{name} must be finite")
+        return float(value)
+    if kind is int:
+        check(type(value) is int, f"{name} must be a whole number, not {shown}")
+    elif kind is bool:
+        check(type(value) is bool, f"{name} must be true or false, not {shown}")
+    elif get_origin(kind) is Literal:
+        choices = get_args(kind)
+        known = type(value) is str and value in choices
+        check(known, f"{name} must be one of {', '.join(choices)}, not {shown}")
+    elif kind == tuple[str, ...]:
+        strings = type(value) is tuple and all(type(item) is str for item in value)
+        check(strings, f"{name} must be names, not {shown}")
+    else:
+        check(type(value) is kind, f"{name} must be a {kind.__name__}, not {shown}")
+    return value
+
+
+class Checked:
+    """A dataclass whose values have the types of its fields."""
+
+    def __post_init__(self) -> None:
+        for name, kind in _types(type(self)).items():
+            # A whole number is a number too: 1 becomes 1.0, so that equal settings look equal.
+            object.__setattr__(self, name, _typed(name, getattr(self, name), kind))
+
+
 @dataclass(frozen=True)
-class ModelConfig:
-    """The network: the paper's by default, each of its variants by one field."""
+class EncoderConfig(Checked):
+    """Token embeddings and memory: all of a tokeniser's network, and a part of the others."""
 
     hidden: int = setting(176, "size of every hidden layer, h; the memory is 2h wide")
     embedding: int = setting(
         0, "width of the token embeddings before P; 0 means the hidden size, as in the paper"
     )
+    layers: int = setting(1, "layers of the memory, each reading the one before; the paper has one")
+    reset: Reset = setting(
+        "before",
+        "the GRU's reset gate acts before the product with U (Cho et al. 2014) or after it (saves a product)",
+    )
+    min_count: int = setting(
+        2, "a form, lemma or tag that occurs less often is unknown; in the paper, one that occurs once"
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check(self.hidden >= 1, "hidden must be at least 1")
+        check(self.embedding >= 0, "embedding must be 0 or more")
+        check(1 <= self.layers <= 9, "layers must be from 1 to 9")
+        check(self.min_count >= 1, "min_count must be at least 1")
+
+    @property
+    def width(self) -> int:
+        """The width of the token embeddings."""
+        return self.embedding or self.hidden
+
+
+@dataclass(frozen=True)
+class TaggerConfig(EncoderConfig):
+    """A tagger's network, which embeds forms and their spelling."""
+
+    affixes: int = setting(
+        0,
+        "longest prefix and suffix of a form to embed, in letters, with its lower case and shape; 0 for none",
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check(self.affixes >= 0, "affixes must be 0 or more")
+
+
+@dataclass(frozen=True)
+class ParserConfig(TaggerConfig):
+    """A parser's network: the paper's by default, each of its variants by one setting."""
+
     columns: tuple[str, ...] = setting(
         COLUMNS, "columns to embed, comma-separated; a column that is empty in the training data is left out"
     )
@@ -57,43 +131,23 @@ class ModelConfig:
     feedback: bool = setting(True, "feed the soft headword to the next query step (off: Table 4, model 6)")
     attention: Attention = setting(
         "agreement",
-        "agreement: one attention per direction; single: one over both queries (text under Table 4)",
+        "agreement: one attention for each direction; single: one over both queries (text under Table 4)",
     )
-    reset: Reset = setting(
-        "before",
-        "the GRU's reset gate acts before the product with U (Cho et al. 2014) or after it (a product less)",
-    )
-    shared_memory_projection: bool = setting(True, "both directions share C; the authors' program does")
-    min_count: int = setting(
-        2, "form, lemma or tag seen less often becomes unknown; the paper drops singletons"
-    )
-    affixes: int = setting(
-        0,
-        "longest prefix and suffix of a form to embed, in letters, with its lower case and shape; 0: none",
-    )
-    layers: int = setting(1, "layers of the memory, each reading the one before; the paper has one")
+    shared_memory_projection: bool = setting(True, "both directions share C, as in the authors' program")
     query_input: QueryInput = setting(
         "embedding", "what the query components read of a word: its embedding, as in the paper, or its memory"
     )
     pair_hidden: int = setting(
         0,
-        "hidden size of a relation scorer that sees a word and its decoded head, beside the paper's; 0: none",
+        "hidden size of a second scorer of relations, which reads a word and its decoded head; 0 for none",
     )
 
     def __post_init__(self) -> None:
-        check(self.hidden >= 1, "hidden must be at least 1")
-        check(self.embedding >= 0, "embedding must be 0 or more")
-        check(self.min_count >= 1, "min_count must be at least 1")
-        check(self.affixes >= 0, "affixes must be 0 or more")
-        check(1 <= self.layers <= 9, "layers must be from 1 to 9")
+        super().__post_init__()
         check(self.pair_hidden >= 0, "pair_hidden must be 0 or more")
         check(bool(self.columns), "columns must name at least one column")
         unknown = [name for name in self.columns if name not in COLUMNS]
         check(not unknown, f"columns has no {', '.join(unknown)}; it knows {', '.join(COLUMNS)}")
-        choice = {"directions": Directions, "attention": Attention, "reset": Reset, "query_input": QueryInput}
-        for name, kind in choice.items():
-            value, choices = getattr(self, name), get_args(kind)
-            check(value in choices, f"{name} is one of {', '.join(choices)}, not '{value}'")
         single = self.attention == "single"
         check(
             not (single and self.feedback),
@@ -101,14 +155,10 @@ class ModelConfig:
         )
         check(not (single and self.directions != "both"), "attention=single needs directions=both")
 
-    @property
-    def width(self) -> int:
-        return self.embedding or self.hidden
-
 
 @dataclass(frozen=True)
-class TrainingConfig:
-    """The way to the weights: Adam and the paper's schedule."""
+class TrainingConfig(Checked):
+    """Optimiser, schedule, regularisation."""
 
     rate: float = setting(
         0.002,
@@ -119,34 +169,29 @@ class TrainingConfig:
         0.02,
         "largest global norm of a gradient; nearly all are scaled to it, so that no batch outweighs another",
     )
-    batch_words: int = setting(100, "words a batch: about five sentences; larger batches score lower")
-    epochs: int = setting(60, "most epochs; the paper's schedule stops long before")
+    batch_words: int = setting(100, "words in a batch, about five sentences; larger batches score lower")
+    epochs: int = setting(60, "largest number of epochs; the paper's schedule stops long before")
     schedule: Schedule = setting(
         "paper",
-        "paper: halve the rate when dev log-likelihood drops, and stop; linear: down to 0 over all epochs, "
-        "keeping the epoch of the best dev LAS",
+        "paper: halve the rate when the dev log-likelihood drops, then stop; "
+        "linear: lower the rate to 0 over all epochs and keep the epoch with the best dev score",
     )
     least_batches: int = setting(
-        0, "with the linear schedule, more epochs where the treebank is so small that there are fewer batches"
+        0, "with the linear schedule: on a small treebank, add epochs until there are this many batches"
     )
     average: int = setting(
-        1, "with the linear schedule, epochs whose weights are averaged: the last so many; 1: none"
+        1, "with the linear schedule: average the weights of the last N epochs; 1 turns it off"
     )
     dropout: float = setting(
         0.0,
-        "share of embeddings, memory and relation scorer set to 0, one mask a sentence; the paper has none",
+        "rate of dropout of embeddings, memory and relation scorer, one mask a sentence; the paper has none",
     )
-    word_dropout: float = setting(0.0, "share of forms, lemmas and affixes that become unknown in training")
-    tag_dropout: float = setting(0.0, "share of tags and features that become unknown in training")
-    smoothing: float = setting(0.0, "label smoothing: share of each target spread over all choices")
+    word_dropout: float = setting(0.0, "rate of forms, lemmas and affixes replaced by unknown in training")
+    smoothing: float = setting(0.0, "label smoothing: the part of each target spread over all choices")
 
     def __post_init__(self) -> None:
-        for item in fields(self):
-            value = getattr(self, item.name)
-            check(item.name == "schedule" or math.isfinite(value), f"{item.name} must be finite")
-        choices = get_args(Schedule)
-        check(self.schedule in choices, f"schedule is one of {', '.join(choices)}, not '{self.schedule}'")
-        for name in ("dropout", "word_dropout", "tag_dropout", "smoothing"):
+        super().__post_init__()
+        for name in ("dropout", "word_dropout", "smoothing"):
             check(0 <= getattr(self, name) < 1, f"{name} must be in [0, 1)")
         check(self.rate > 0, "rate must be above 0")
         check(0 <= self.beta2 < 1, "beta2 must be in [0, 1)")
@@ -160,67 +205,115 @@ class TrainingConfig:
         check(linear or self.least_batches == 0, "least_batches needs schedule=linear")
 
     def all_epochs(self, words: int) -> int:
-        """The number of epochs, at most, over a treebank of so many words."""
+        """The largest number of epochs over a treebank with this many words."""
         return max(self.epochs, -(-self.least_batches * self.batch_words // words))
 
 
 @dataclass(frozen=True)
-class Config:
-    model: ModelConfig = ModelConfig()
-    training: TrainingConfig = TrainingConfig()
+class ParserTrainingConfig(TrainingConfig):
+    """The training of a parser, which can also learn to parse without tags."""
+
+    tag_dropout: float = setting(0.0, "rate of tags and features replaced by unknown in training")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check(0 <= self.tag_dropout < 1, "tag_dropout must be in [0, 1)")
+
+
+@dataclass(frozen=True)
+class Settings(Checked):
+    """A network and its training."""
+
+    model: EncoderConfig
+    training: TrainingConfig
 
     def to_json(self) -> dict[str, Any]:
-        data: dict[str, Any] = json.loads(json.dumps(asdict(self)))
+        data: dict[str, Any] = json.loads(json.dumps(asdict(self), allow_nan=False))
         return data
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Mapping[str, Any]]) -> Config:
-        return cls(**{part.name: _part_from_json(part, data[part.name]) for part in fields(cls)})
+    def from_json(cls: type[S], data: Any) -> S:
+        """Settings from JSON; one that is missing has its default."""
+        classes = _types(cls)
+        check(isinstance(data, Mapping), "The settings must be an object")
+        _check_names(data, classes)
+        for name in classes:
+            check(isinstance(data.get(name), Mapping), f"There are no settings '{name}'")
+        return cls(**{name: _from_json(kind, data[name]) for name, kind in classes.items()})
 
 
-def with_settings(config: Config, settings: Sequence[str]) -> Config:
-    """The configuration with `key=value` settings applied, later ones winning."""
-    changes: dict[str, dict[str, Any]] = {part.name: {} for part in fields(config)}
-    owner = {item.name: part.name for part in fields(config) for item in fields(getattr(config, part.name))}
+@dataclass(frozen=True)
+class Config(Settings):
+    """The settings of a parser."""
+
+    model: ParserConfig = ParserConfig()
+    training: ParserTrainingConfig = ParserTrainingConfig()
+
+
+@dataclass(frozen=True)
+class TaggerSettings(Settings):
+    model: TaggerConfig = TaggerConfig()
+    training: TrainingConfig = TrainingConfig()
+
+
+@dataclass(frozen=True)
+class TokeniserSettings(Settings):
+    model: EncoderConfig = EncoderConfig()
+    training: TrainingConfig = TrainingConfig()
+
+
+def setting_names(kind: type[Settings]) -> set[str]:
+    """The names of all settings of a model of this kind."""
+    return {name for part in _types(kind).values() for name in _types(part)}
+
+
+def with_settings(config: S, settings: Sequence[str]) -> S:
+    """The configuration with `key=value` texts applied; later ones win."""
+    parts = {part.name: getattr(config, part.name) for part in fields(config)}
+    part_of = {name: part for part in parts for name in _types(type(parts[part]))}
+    changes: dict[str, dict[str, Any]] = {part: {} for part in parts}
     for text in settings:
         key, equals, value = text.partition("=")
         key = key.strip().replace("-", "_")
-        if not equals:
-            raise ConfigError(f"'{text}' is not of the form key=value.")
-        if key not in owner:
-            raise ConfigError(f"There is no setting '{key}'; the settings are {', '.join(sorted(owner))}.")
-        part = getattr(config, owner[key])
-        changes[owner[key]][key] = parse_value(key, value.strip(), get_type_hints(type(part))[key])
-    return replace(
-        config, **{name: replace(getattr(config, name), **change) for name, change in changes.items()}
-    )
+        check(bool(equals), f"'{text}' is not of the form key=value")
+        _check_names([key], part_of)
+        kind = _types(type(parts[part_of[key]]))[key]
+        changes[part_of[key]][key] = parse_value(key, value.strip(), kind)
+    return replace(config, **{part: replace(parts[part], **changes[part]) for part in parts})
 
 
 def parse_value(key: str, value: str, kind: Any) -> Any:
-    """What a setting's text means, for a setting of this type."""
+    """The value of a setting of this type that a text gives."""
     if kind is bool:
         if value.lower() in ("true", "on", "yes", "1"):
             return True
         if value.lower() in ("false", "off", "no", "0"):
             return False
-        raise ConfigError(f"{key} is true or false, not '{value}'.")
+        raise ConfigError(f"{key} must be true or false, not '{value}'.")
     if kind in (int, float):
         try:
             return kind(value)
         except ValueError:
-            raise ConfigError(f"{key} takes a number, not '{value}'.") from None
+            raise ConfigError(f"{key} must be a {_NUMBERS[kind]}, not '{value}'.") from None
     if kind == tuple[str, ...]:
         return tuple(item.strip() for item in value.split(",") if item.strip())
-    return value  # one of a few words, which the configuration checks itself
+    return value  # one of a few words; the class checks which
 
 
-def _part_from_json(part: Field[Any], data: Mapping[str, Any]) -> Any:
-    kind: Any = type(part.default)
-    hints = get_type_hints(kind)
-    return kind(
-        **{
-            key: tuple(value) if hints.get(key) == tuple[str, ...] else value
-            for key, value in data.items()
-            if part.name != "training" or key not in REMOVED_SETTINGS
-        }
-    )
+_NUMBERS = {int: "whole number", float: "number"}
+
+
+def _from_json(kind: Any, data: Mapping[str, Any]) -> Any:
+    types = _types(kind)
+    _check_names(data, types)
+    tuples = {
+        name: tuple(value)
+        for name, value in data.items()
+        if types[name] == tuple[str, ...] and isinstance(value, list)
+    }
+    return kind(**{**data, **tuples})
+
+
+def _check_names(names: Sequence[str] | Mapping[str, Any], known: Mapping[str, Any]) -> None:
+    for name in names:
+        check(name in known, f"There is no setting '{name}'; the settings are {', '.join(sorted(known))}")

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save
 
-from biatt.config import Config
+from biatt.config import Config, Settings, setting_names
 from biatt.data.files import replacing
 from biatt.data.scores import Temperature
 from biatt.errors import ConfigError, ModelError
@@ -35,8 +35,14 @@ CHECKPOINT, METRICS, FINGERPRINT, FOLDS = (
 )
 
 
+# Settings of earlier versions. None changes how a trained model parses, so reading ignores them.
+REMOVED_SETTINGS = frozenset(
+    {"rate_step", "beta1", "epsilon", "distillation", "agreement", "deviation", "first_state"}
+)
+
+
 class Stored(NamedTuple):
-    config: Config
+    config: Any
     temperature: Temperature
     symbols: Any
     weights: dict[str, NDArray[Any]]
@@ -77,7 +83,7 @@ def is_begun(folder: Path) -> bool:
     return any((folder / name).exists() for name in (WEIGHTS, CHECKPOINT, TAGGER, TOKENISER, ENSEMBLE))
 
 
-def read_model(folder: str | Path, format: str) -> Stored:
+def read_model(folder: str | Path, format: str, kind: type[Settings]) -> Stored:
     """What is in a folder that calls itself by this name."""
     folder = Path(folder)
     if not folder.is_dir():
@@ -92,7 +98,7 @@ def read_model(folder: str | Path, format: str) -> Stored:
             "upgrade it."
         )
     try:
-        config = Config.from_json(description)
+        config = kind.from_json(_present(description, kind))
         temperature = Temperature(**description.get("temperature", {}))
         if not all(math.isfinite(value) and value > 0 for value in temperature):
             raise ConfigError("temperatures must be above 0.")
@@ -109,6 +115,15 @@ def read_model(folder: str | Path, format: str) -> Stored:
     except (SafetensorError, OSError, TypeError, AttributeError, ValueError) as error:
         # the last three: no such numbers, or a scale that does not fit
         raise ModelError(f"{path} is damaged or cut short ({error}).") from error
+
+
+def _present(description: Mapping[str, Any], kind: type[Settings]) -> dict[str, dict[str, Any]]:
+    """The settings of a folder of version 1 without those that this kind of model no longer has."""
+    removed = REMOVED_SETTINGS | setting_names(Config) - setting_names(kind)
+    return {
+        part: {name: value for name, value in description[part].items() if name not in removed}
+        for part in ("model", "training")
+    }
 
 
 def write_model(

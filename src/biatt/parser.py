@@ -97,7 +97,7 @@ class Parser:
 
     @classmethod
     def load(cls, folder: str | Path, *, device: str = "cpu", fused: bool | None = None) -> Parser:
-        config, temperature, symbols, weights = read_model(folder, FORMAT)
+        config, temperature, symbols, weights = read_model(folder, FORMAT, Config)
         try:
             vocabulary = Vocabulary.from_json(symbols)
             parser = cls(config, vocabulary, weights, temperature=temperature, device=device, fused=fused)

@@ -6,7 +6,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from biatt.config import Config, ModelConfig, TrainingConfig, check, parse_value, with_settings
+from biatt.config import (
+    Config,
+    EncoderConfig,
+    ParserConfig,
+    ParserTrainingConfig,
+    TaggerConfig,
+    TaggerSettings,
+    TokeniserSettings,
+    TrainingConfig,
+    check,
+    parse_value,
+    setting_names,
+    with_settings,
+)
 from biatt.errors import ConfigError
 
 # The hidden sizes that the paper chose on its dev sets (section 4.2).
@@ -29,8 +42,8 @@ PAPER_HIDDEN = {
 
 # How these were chosen, and what each is worth, is in experiments/README.md.
 BEST = Config(
-    ModelConfig(affixes=4, layers=2, query_input="memory", pair_hidden=128),
-    TrainingConfig(
+    ParserConfig(affixes=4, layers=2, query_input="memory", pair_hidden=128),
+    ParserTrainingConfig(
         beta2=0.9,
         batch_words=200,
         schedule="linear",
@@ -44,8 +57,8 @@ BEST = Config(
 )
 
 # What makes sentences and tags of raw text, for `train --pipeline`; chosen on EWT dev.
-TOKENISER = Config(
-    ModelConfig(hidden=64, min_count=4),
+TOKENISER = TokeniserSettings(
+    EncoderConfig(hidden=64, min_count=4),
     TrainingConfig(
         beta2=0.9,
         batch_words=1500,
@@ -57,8 +70,8 @@ TOKENISER = Config(
         word_dropout=0.05,
     ),
 )
-TAGGER = Config(
-    ModelConfig(columns=("form",), affixes=5, layers=2),
+TAGGER = TaggerSettings(
+    TaggerConfig(affixes=5, layers=2),
     TrainingConfig(
         beta2=0.9,
         batch_words=200,
@@ -73,25 +86,18 @@ TAGGER = Config(
 )
 
 
-# What only a parser has, and what a network of characters has not.
-UNUSED = {"tagger": frozenset({"columns", "directions", "feedback", "attention", "shared_memory_projection",
-                               "query_input", "pair_hidden", "tag_dropout"})}  # fmt: skip
-UNUSED["tokeniser"] = UNUSED["tagger"] | {"affixes"}
-
-
 @dataclass(frozen=True)
 class PipelineConfig:
     """What comes before the parser: `train --pipeline`."""
 
-    tokeniser: Config = TOKENISER
-    tagger: Config = TAGGER
+    tokeniser: TokeniserSettings = TOKENISER
+    tagger: TaggerSettings = TAGGER
     folds: int = (
         4  # the parser's training sentences are tagged by so many taggers, each trained without its own
     )
 
     def __post_init__(self) -> None:
         check(self.folds >= 2, "folds must be at least 2")
-        check(self.tagger.model.columns == ("form",), "The tagger sees forms: there is nothing else yet")
 
     def with_settings(self, settings: Sequence[str]) -> PipelineConfig:
         """With `tokeniser.key=value`, `tagger.key=value` or `folds=value` applied."""
@@ -101,7 +107,8 @@ class PipelineConfig:
             part, dot, rest = text.partition(".")
             if dot:
                 key = rest.partition("=")[0].strip()
-                check(key.replace("-", "_") not in UNUSED[part], f"The {part} has no setting '{key}'")
+                known = setting_names(type(getattr(self, part)))
+                check(key.replace("-", "_") in known, f"The {part} has no setting '{key}'")
                 parts[part].append(rest)
             else:
                 folds = parse_value("folds", text.partition("=")[2].strip(), int)
@@ -150,7 +157,7 @@ def describe() -> list[tuple[str, str, str, dict[str, str]]]:
             values = {
                 name: _show(getattr(getattr(config, part), item.name))
                 for name, config in others.items()
-                if item.name not in UNUSED.get(name, ())
+                if item.name in setting_names(type(config))
             }
             differing = {name: value for name, value in values.items() if value != default}
             listed.append((item.name, default, item.metadata["help"], differing))

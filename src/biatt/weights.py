@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from biatt.config import DIRECTIONS, ModelConfig
+from biatt.config import DIRECTIONS, EncoderConfig, ParserConfig
 from biatt.errors import ModelError
 
 Shapes = dict[str, tuple[int, ...]]
@@ -20,12 +20,12 @@ EMBEDDINGS = "E.weight"  # (rows, width): one row for ROOT, and one or more for 
 SCALE = "E.scale"  # (rows,): what the 8-bit numbers of packed embeddings are multiplied by
 
 
-def memory_layers(config: ModelConfig) -> tuple[str, ...]:
+def memory_layers(config: EncoderConfig) -> tuple[str, ...]:
     """The names of the memory's layers."""
     return ("memory", *(f"memory{k}" for k in range(2, config.layers + 1)))
 
 
-def encoder_shapes(config: ModelConfig, *, rows: int) -> Shapes:
+def encoder_shapes(config: EncoderConfig, *, rows: int) -> Shapes:
     """The weights of token embeddings and memory."""
     h = config.hidden
     shapes: Shapes = {EMBEDDINGS: (rows, config.width), "P": (config.width, h), "P_bias": (h,)}
@@ -34,13 +34,13 @@ def encoder_shapes(config: ModelConfig, *, rows: int) -> Shapes:
     return shapes
 
 
-def labeller_shapes(config: ModelConfig, *, rows: int, labels: int) -> Shapes:
+def labeller_shapes(config: EncoderConfig, *, rows: int, labels: int) -> Shapes:
     """The weights of a network that labels words."""
     output: Shapes = {"out": (2 * config.hidden, labels), "out_bias": (labels,)}
     return encoder_shapes(config, rows=rows) | output
 
 
-def parser_shapes(config: ModelConfig, *, rows: int, relations: int) -> Shapes:
+def parser_shapes(config: ParserConfig, *, rows: int, relations: int) -> Shapes:
     """The weights of a parser."""
     h, d, k = config.hidden, len(DIRECTIONS[config.directions]), config.pair_hidden
     single = config.attention == "single"

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from biatt.config import ModelConfig
+from biatt.config import ParserConfig
 from biatt.data.scores import Scores, split_scores
 from biatt.encoding.batches import Batch, collate
 from biatt.errors import ModelError
@@ -115,7 +115,7 @@ def test_scoring_changes_neither_the_weights_nor_the_next_result(variant: dict[s
 
 @every_ablation
 def test_scores_stay_finite_for_weights_a_hundred_times_too_large(variant: dict[str, Any]) -> None:
-    config = ModelConfig(hidden=30, **variant)
+    config = ParserConfig(hidden=30, **variant)
     draw = np.random.default_rng(0)
     weights = {
         name: draw.normal(0, 10, shape)

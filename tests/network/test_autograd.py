@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from biatt.config import ModelConfig
+from biatt.config import ParserConfig
 from biatt.encoding.batches import Batch, collate
 from biatt.network import autograd as fused
 from biatt.network import model
@@ -178,7 +178,7 @@ def test_two_threads_give_the_same_numbers_and_the_same_bits_each_time(variant: 
 def test_scores_and_gradients_stay_finite_for_weights_a_hundred_times_too_large(
     variant: dict[str, Any], hidden: int
 ) -> None:
-    config = ModelConfig(hidden=hidden, **variant)
+    config = ParserConfig(hidden=hidden, **variant)
     large = BiAtt(config, rows=ROWS, relations=RELATIONS, fused=True)
     for seed in range(2):
         large.initialise(torch.Generator().manual_seed(seed))

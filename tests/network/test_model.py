@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from biatt.config import ModelConfig
+from biatt.config import ParserConfig
 from biatt.data.scores import split_scores
 from biatt.encoding.batches import Batch, collate
 from biatt.encoding.vocabulary import Encoded
@@ -91,7 +91,7 @@ def test_batch_equals_the_equations_of_each_sentence(
 
 @pytest.mark.parametrize("reset", ["before", "after"])  # the same for a hidden layer of one number
 def test_two_words_by_hand(reset: Any) -> None:
-    config = ModelConfig(hidden=1, directions="left-to-right", reset=reset)
+    config = ParserConfig(hidden=1, directions="left-to-right", reset=reset)
     model = BiAtt(config, rows=4, relations=2).double()
     values: dict[str, Any] = {
         "E.weight": [[2], [-4], [-5], [4]],
@@ -430,7 +430,7 @@ def test_dropout_is_the_same_for_a_seed_and_none_without_noise() -> None:
 
 
 def initialised(variant: dict[str, Any], *, seed: int) -> BiAtt:
-    model = BiAtt(ModelConfig(hidden=40, **variant), rows=500, relations=30)
+    model = BiAtt(ParserConfig(hidden=40, **variant), rows=500, relations=30)
     model.initialise(torch.Generator().manual_seed(seed))
     return model
 

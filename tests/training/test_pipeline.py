@@ -200,8 +200,7 @@ def test_tags_that_are_there_are_respected(nlp: Parser) -> None:
     bare = Sentence.from_words(["Go", "home"])
     first, second = nlp.parse([tagged, bare])
     assert first.upos == ["X", "X"]
-    assert first.lemmas == ["_", "_"]
-    assert "_" not in second.upos
+    assert "_" not in (*first.lemmas, *second.lemmas, *second.upos)
 
 
 def test_pipeline_is_saved_whole(nlp: Parser, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from biatt.config import Config
+from biatt.config import Settings
 from biatt.encoding.batches import Batch, in_batches, word_positions
 from biatt.encoding.vocabulary import Encoded, Indices
 from biatt.errors import ModelError
@@ -52,7 +52,7 @@ class FusedLabeller(FusedEncoder):
     """A trained labeller without torch."""
 
     def __init__(
-        self, config: Config, labels: Labels, weights: Mapping[str, NDArray[Any]], *, rows: int
+        self, config: Settings, labels: Labels, weights: Mapping[str, NDArray[Any]], *, rows: int
     ) -> None:
         super().__init__(config.model, weights, labeller_shapes(config.model, rows=rows, labels=labels.size))
         self.labels = labels

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from biatt.annotate import lemmas
 from biatt.annotate.labeller import FusedLabeller, Labels
-from biatt.config import Config
+from biatt.config import TaggerSettings
 from biatt.data.sentence import FEATS, FORM, LEMMA, UPOS, XPOS, Sentence
 from biatt.encoding.vocabulary import EMPTY, Indices, Vocabulary
 from biatt.errors import ModelError
@@ -27,7 +27,11 @@ class Tagger:
     """A trained tagger: its configuration, its vocabulary, its labels and its weights."""
 
     def __init__(
-        self, config: Config, vocabulary: Vocabulary, labels: Labels, weights: Mapping[str, NDArray[Any]]
+        self,
+        config: TaggerSettings,
+        vocabulary: Vocabulary,
+        labels: Labels,
+        weights: Mapping[str, NDArray[Any]],
     ) -> None:
         self.config, self.vocabulary, self.labels, self.weights = config, vocabulary, labels, dict(weights)
         self.network = FusedLabeller(config, labels, weights, rows=vocabulary.size)
@@ -40,7 +44,7 @@ class Tagger:
 
     @classmethod
     def load(cls, folder: str | Path) -> Tagger:
-        config, _, symbols, weights = read_model(folder, FORMAT)
+        config, _, symbols, weights = read_model(folder, FORMAT, TaggerSettings)
         try:
             labels = Labels.from_json(symbols)
             if not labels.kinds.keys() <= KINDS.keys() or not all(labels.kinds.values()):

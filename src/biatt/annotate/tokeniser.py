@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from biatt.annotate.labeller import NO_LABEL, FusedLabeller, Labels
 from biatt.annotate.multiword import Multiword
-from biatt.config import Config
+from biatt.config import TokeniserSettings
 from biatt.data.sentence import MISC, Sentence
 from biatt.encoding.vocabulary import ROOT, Encoded, Indices
 from biatt.errors import ModelError
@@ -115,7 +115,7 @@ class Tokeniser:
 
     def __init__(
         self,
-        config: Config,
+        config: TokeniserSettings,
         characters: Characters,
         multiword: Multiword,
         weights: Mapping[str, NDArray[Any]],
@@ -129,7 +129,7 @@ class Tokeniser:
 
     @classmethod
     def load(cls, folder: str | Path) -> Tokeniser:
-        config, _, symbols, weights = read_model(folder, FORMAT)
+        config, _, symbols, weights = read_model(folder, FORMAT, TokeniserSettings)
         try:
             characters, multiword = Characters(symbols["symbols"]), Multiword.from_json(symbols["multiword"])
             return cls(config, characters, multiword, weights, spaces=bool(symbols["spaces"]))

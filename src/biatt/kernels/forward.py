@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from biatt.config import DIRECTIONS, ModelConfig
+from biatt.config import DIRECTIONS, EncoderConfig, ParserConfig
 from biatt.data.scores import RelationLayer, Scores
 from biatt.encoding.batches import Batch, word_positions
 from biatt.kernels import gru_attention as kernels
@@ -24,7 +24,7 @@ class FusedEncoder:
 
     def __init__(
         self,
-        config: ModelConfig,
+        config: EncoderConfig,
         weights: Mapping[str, NDArray[Any]],
         expected: Shapes,
     ) -> None:
@@ -49,8 +49,10 @@ class FusedEncoder:
 class FusedNetwork(FusedEncoder):
     """Weights, as training saved them, ready to score batches."""
 
+    config: ParserConfig
+
     def __init__(
-        self, config: ModelConfig, weights: Mapping[str, NDArray[Any]], *, rows: int, relations: int
+        self, config: ParserConfig, weights: Mapping[str, NDArray[Any]], *, rows: int, relations: int
     ) -> None:
         super().__init__(config, weights, parser_shapes(config, rows=rows, relations=relations))
         w, self.directions, self.W = self.weights, DIRECTIONS[config.directions], _pack(self.weights["W"])

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from biatt.config import DIRECTIONS, ModelConfig, Reset
+from biatt.config import DIRECTIONS, EncoderConfig, ParserConfig, Reset
 from biatt.data.scores import RelationLayer, Scores
 from biatt.encoding.batches import Batch, sentence_numbers, word_positions
 from biatt.encoding.vocabulary import Indices
@@ -209,7 +209,7 @@ class Encoder(nn.Module):
     P: Tensor  # (width of E, h)
     P_bias: Tensor
 
-    def __init__(self, config: ModelConfig, shapes: Mapping[str, tuple[int, ...]], *, fused: bool) -> None:
+    def __init__(self, config: EncoderConfig, shapes: Mapping[str, tuple[int, ...]], *, fused: bool) -> None:
         super().__init__()
         self.config = config
         self.operations = import_module(
@@ -260,6 +260,7 @@ class Encoder(nn.Module):
 class BiAtt(Encoder):
     """Bi-directional attention with agreement; `weights.parser_shapes` lists its weights."""
 
+    config: ParserConfig
     F: Tensor  # (d, 2h, 3h): the rows of the query's W that multiply m̃
     C: Tensor  # (1 or A, 2h, h)
     D: Tensor  # (A, h, h)
@@ -270,7 +271,7 @@ class BiAtt(Encoder):
     query: GRU
     pair: Pair
 
-    def __init__(self, config: ModelConfig, *, rows: int, relations: int, fused: bool = False) -> None:
+    def __init__(self, config: ParserConfig, *, rows: int, relations: int, fused: bool = False) -> None:
         super().__init__(config, parser_shapes(config, rows=rows, relations=relations), fused=fused)
         self.directions = DIRECTIONS[config.directions]
 
@@ -305,7 +306,7 @@ class Labeller(Encoder):
     out: Tensor  # (2h, all labels)
     out_bias: Tensor
 
-    def __init__(self, config: ModelConfig, *, rows: int, labels: int, fused: bool = False) -> None:
+    def __init__(self, config: EncoderConfig, *, rows: int, labels: int, fused: bool = False) -> None:
         super().__init__(config, labeller_shapes(config, rows=rows, labels=labels), fused=fused)
 
     def forward(self, batch: Batch, noise: Noise | None = None) -> Tensor:
@@ -323,7 +324,7 @@ def pair_logits(output: Output, heads: Tensor) -> Tensor:
 
 
 def load_network(
-    config: ModelConfig, weights: Mapping[str, NDArray[Any]], *, rows: int, relations: int, device: str
+    config: ParserConfig, weights: Mapping[str, NDArray[Any]], *, rows: int, relations: int, device: str
 ) -> TorchNetwork:
     network = BiAtt(config, rows=rows, relations=relations)
     try:

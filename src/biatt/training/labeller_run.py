@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from biatt.annotate.labeller import NO_LABEL, Labels, best_labels
-from biatt.config import Config
+from biatt.config import Settings
 from biatt.encoding.batches import Batch, collate, in_batches, with_dropout
 from biatt.encoding.vocabulary import Encoded, Indices
 from biatt.network.model import Labeller, Noise
@@ -36,7 +36,7 @@ class LabellerRun(Run):
 
     def __init__(
         self,
-        config: Config,
+        config: Settings,
         labels: Labels,
         train: Data,
         dev: Data,

@@ -19,7 +19,7 @@ from biatt.annotate.labeller import Labels
 from biatt.annotate.multiword import Multiword
 from biatt.annotate.tagger import Tagger, gold_columns, labels_of
 from biatt.annotate.tokeniser import LABELS, NO_SPACE, Characters, Paragraph, Tokeniser, cut, paragraphs
-from biatt.config import Config
+from biatt.config import Settings
 from biatt.data.sentence import FORM, Sentence
 from biatt.encoding.vocabulary import Indices, Vocabulary
 from biatt.errors import TrainingError
@@ -89,7 +89,7 @@ class TextModels:
         config = self.tagger
         vocabulary = Vocabulary.build(
             train,
-            columns=config.model.columns,
+            columns=("form",),
             min_count=config.model.min_count,
             affixes=config.model.affixes,
         )
@@ -150,7 +150,7 @@ class TextModels:
         return found
 
     def _run(
-        self, config: Config, labels: Labels, train: Data, dev: Data, dropped: Indices, save: Save
+        self, config: Settings, labels: Labels, train: Data, dev: Data, dropped: Indices, save: Save
     ) -> LabellerRun:
         return LabellerRun(
             config,

@@ -1,0 +1,107 @@
+"""Presets: the numbers of the paper, and what each part of a model has."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from biatt.config import (
+    Config,
+    ParserConfig,
+    ParserTrainingConfig,
+    TaggerSettings,
+    setting_names,
+    with_settings,
+)
+from biatt.errors import ConfigError
+from biatt.presets import PAPER_HIDDEN, PRESETS, PipelineConfig, describe, hidden_size, preset
+
+PAPER = Path(__file__).parents[2] / "shared" / "paper.tex"
+# Section 4.2 of the paper.
+SELECTED_SIZES = """368 (English), 114 (Chinese), 128 (Arabic), 160 (Bulgarian), 224 (Czech), 176 (Danish),
+    220 (Dutch), 200 (German), 128 (Japanese), 168 (Portuguese), 128 (Slovene), 144 (Spanish), 176 (Swedish),
+    128 (Turkish)"""
+
+
+def sizes_in(text: str) -> dict[str, int]:
+    return {name.lower(): int(size) for size, name in re.findall(r"(\d+) \((\w+)\)", text)}
+
+
+def test_hidden_sizes_are_those_of_the_paper() -> None:
+    assert sizes_in(SELECTED_SIZES) == PAPER_HIDDEN
+    assert len(PAPER_HIDDEN) == 14
+
+
+@pytest.mark.skipif(not PAPER.exists(), reason="the paper's source is not beside the clone")
+def test_hidden_sizes_are_those_of_the_papers_source() -> None:
+    text = PAPER.read_text(encoding="utf-8")
+    listed = text.split("selected hidden layer sizes for these languages are:")[1].split("\n\n")[0]
+    assert sizes_in(listed) == PAPER_HIDDEN
+
+
+@pytest.mark.parametrize(("text", "size"), [("danish", 176), ("English", 368), ("64", 64)])
+def test_hidden_size_is_a_number_or_a_language(text: str, size: int) -> None:
+    assert hidden_size(text) == size
+
+
+def test_hidden_size_of_an_unknown_language_names_the_known_ones() -> None:
+    with pytest.raises(ConfigError, match=r"'Klingon' is neither .*danish.*turkish"):
+        hidden_size("Klingon")
+
+
+def test_paper_preset_is_the_papers_model_and_the_authors_adam() -> None:
+    config = preset("paper")
+    assert config == Config() == PRESETS["paper"]
+    assert (config.model.directions, config.model.feedback, config.model.attention) == (
+        "both",
+        True,
+        "agreement",
+    )
+    assert (config.model.reset, config.model.shared_memory_projection) == ("before", True)
+    assert config.model.min_count == 2  # singletons become unknown
+    assert config.training.beta2 == 0.99
+    beyond = config.model.affixes, config.model.layers, config.model.query_input, config.model.pair_hidden
+    assert beyond == (0, 1, "embedding", 0)
+    assert config.training.schedule == "paper"
+    for name in ("dropout", "word_dropout", "tag_dropout", "smoothing"):
+        assert getattr(config.training, name) == 0, name
+
+
+def test_unknown_preset_names_the_presets() -> None:
+    with pytest.raises(ConfigError, match="no preset 'papre'; the presets are paper"):
+        preset("papre")
+
+
+def test_description_has_every_field_with_help_and_a_default_that_parses() -> None:
+    described = describe()
+    names = [item.name for part in (ParserConfig, ParserTrainingConfig) for item in fields(part)]
+    assert [name for name, _, _, _ in described] == names
+    assert all(len(help) > 10 for _, _, help, _ in described)
+    assert with_settings(Config(), [f"{name}={default}" for name, default, _, _ in described]) == Config()
+    for other in ("best", "fast"):
+        differing = [f"{name}={others[other]}" for name, _, _, others in described if other in others]
+        assert with_settings(Config(), differing) == preset(other)
+
+
+def test_description_has_what_tokeniser_and_tagger_use() -> None:
+    described = {name: others for name, _, _, others in describe()}
+    assert described["hidden"]["tokeniser"] == "64"
+    assert described["columns"] == {}
+    assert all("tagger" not in described[name] for name in ("directions", "query_input", "tag_dropout"))
+    assert "tokeniser" not in described["affixes"]
+
+
+PARSER_ONLY = setting_names(Config) - setting_names(TaggerSettings)
+
+
+@pytest.mark.parametrize("part", ["tokeniser", "tagger"])
+def test_pipeline_refuses_settings_that_would_change_nothing(part: str) -> None:
+    unused = PARSER_ONLY | ({"affixes"} if part == "tokeniser" else set())
+    assert {"columns", "pair_hidden", "tag_dropout"} < unused
+    for name in unused:
+        with pytest.raises(ConfigError, match=f"The {part} has no setting '{name}'"):
+            PipelineConfig().with_settings([f"{part}.{name}=1"])
+    assert getattr(PipelineConfig().with_settings([f"{part}.layers=3"]), part).model.layers == 3
