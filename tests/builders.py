@@ -26,7 +26,7 @@ from biatt.config import (
     TaggerSettings,
     TokeniserSettings,
 )
-from biatt.data.scores import Scores
+from biatt.data.scores import Scores, split_scores
 from biatt.data.sentence import Sentence
 from biatt.data.toy_treebank import generate
 from biatt.encoding.batches import Batch
@@ -202,6 +202,13 @@ def random_sentences(lengths: list[int], *, seed: int = 0) -> list[Encoded]:
 def parts(found: Scores) -> list[Array]:
     """All arrays of a sentence's scores."""
     return [*found[:3], *(found.relation_layer or ())]
+
+
+def sentence_scores(model: BiAtt, batch: Batch) -> list[Scores]:
+    """The scores of each sentence of a batch."""
+    from biatt.network.model import scores
+
+    return split_scores(scores(model(batch)), batch.words)
 
 
 def log_y_by_head(output: Output) -> Array:

@@ -16,7 +16,7 @@ from biatt.encoding.batches import Batch, collate
 from biatt.network import autograd as fused
 from biatt.network import model
 from biatt.network.losses import log_likelihood
-from biatt.network.model import BiAtt, scores
+from biatt.network.model import BiAtt
 from builders import (
     LARGER,
     RELATIONS,
@@ -30,6 +30,7 @@ from builders import (
     noise,
     parts,
     random_sentences,
+    sentence_scores,
 )
 from equations import slow_forward
 
@@ -47,7 +48,7 @@ def pair(variant: dict[str, Any], **options: Any) -> tuple[BiAtt, BiAtt]:
 
 
 def assert_same_scores(found: BiAtt, expected: BiAtt, batch: Batch, *, tolerance: float) -> None:
-    for one, other in zip(scores(found(batch), batch), scores(expected(batch), batch), strict=True):
+    for one, other in zip(sentence_scores(found, batch), sentence_scores(expected, batch), strict=True):
         for part, wanted in zip(parts(one), parts(other), strict=True):
             np.testing.assert_allclose(part, wanted, rtol=tolerance, atol=tolerance)
 
@@ -186,7 +187,7 @@ def test_scores_and_gradients_stay_finite_for_weights_a_hundred_times_too_large(
             for parameter in large.parameters():
                 parameter.mul_(100)
         batch = collate(random_sentences([60, 33, 1, 60], seed=seed))
-        for found in scores(large(batch), batch):
+        for found in sentence_scores(large, batch):
             assert all(np.isfinite(part).all() for part in parts(found))
         for name, gradient in gradients(large, batch).items():
             assert gradient.isfinite().all(), name

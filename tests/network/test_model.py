@@ -39,10 +39,12 @@ from builders import (
     every_variant,
     gradients,
     log_y_by_head,
+    named,
     network,
     noise,
     parts,
     random_sentences,
+    sentence_scores,
 )
 from equations import slow_forward, slow_log_likelihood
 
@@ -167,7 +169,11 @@ def test_gradient_of_every_parameter_equals_finite_differences(variant: dict[str
         assert (gradient * direction).sum().item() == pytest.approx(expected, rel=1e-6, abs=1e-7), name
 
 
-@every_ablation
+@pytest.mark.parametrize(
+    "variant",
+    [{}, {"attention": "single", "feedback": False}, {**LARGER, "shared_memory_projection": False}],
+    ids=named,
+)
 def test_gradient_of_every_single_weight_equals_finite_differences(variant: dict[str, Any]) -> None:
     model, batch = network(variant, hidden=2, embedding=1, seed=4), collate(random_sentences([3], seed=4))
     for (name, gradient), parameter in zip(gradients(model, batch).items(), model.parameters(), strict=True):
@@ -237,16 +243,15 @@ def test_gradient_of_the_log_likelihood(smoothing: float) -> None:
 
 
 @every_ablation
-def test_batch_of_64_equals_64_batches_of_one(variant: dict[str, Any]) -> None:
-    lengths = [1, 12, *np.random.default_rng(6).integers(1, 13, 62).tolist()]
-    treebank = random_sentences(lengths, seed=6)
+def test_batch_equals_batches_of_one_sentence(variant: dict[str, Any]) -> None:
+    treebank = random_sentences([1, 12, 5, 5, 1, 8, 2, 11, 3, 7], seed=6)
     model = network(variant, hidden=5, embedding=0, seed=6)
     batch = collate(treebank)
-    together = split_scores(scores(model(batch)), batch.words)
+    together = sentence_scores(model, batch)
     summed: dict[str, Tensor] = {}
     for sentence, found in zip(treebank, together, strict=True):
         alone = collate([sentence])
-        (expected,) = split_scores(scores(model(alone)), alone.words)
+        (expected,) = sentence_scores(model, alone)
         for one, other in zip(parts(found), parts(expected), strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
         for name, gradient in gradients(model, alone).items():
@@ -262,8 +267,8 @@ def test_order_of_the_sentences_does_not_matter(variant: dict[str, Any]) -> None
     model, treebank = network(variant), random_sentences([2, 5, 1], seed=7)
     forwards, backwards = collate(treebank), collate(treebank[::-1])
     for one, other in zip(
-        split_scores(scores(model(forwards)), forwards.words),
-        split_scores(scores(model(backwards)), backwards.words)[::-1],
+        sentence_scores(model, forwards),
+        sentence_scores(model, backwards)[::-1],
         strict=True,
     ):
         for found, expected in zip(parts(one), parts(other), strict=True):
@@ -286,7 +291,7 @@ def test_probabilities_sum_to_one_and_stay_inside_the_sentence(variant: dict[str
 @every_ablation
 def test_sentence_of_one_word(variant: dict[str, Any]) -> None:
     model, batch = network(variant), collate([encoded([[1, 2]], [0], [1])])
-    (found,) = split_scores(scores(model(batch)), batch.words)
+    (found,) = sentence_scores(model, batch)
     assert found.agreement.shape == (1, 2)
     assert found.relations([0]).shape == (1, RELATIONS)
     assert all(gradient.isfinite().all() for gradient in gradients(model, batch).values())
@@ -294,8 +299,8 @@ def test_sentence_of_one_word(variant: dict[str, Any]) -> None:
 
 def test_one_attention_serves_as_both_in_scores() -> None:
     batch = collate(random_sentences([2]))
-    (one,) = split_scores(scores(network({"directions": "right-to-left"})(batch)), batch.words)
-    (two,) = split_scores(scores(network({})(batch)), batch.words)
+    (one,) = sentence_scores(network({"directions": "right-to-left"}), batch)
+    (two,) = sentence_scores(network({}), batch)
     assert one.left is one.right
     assert not np.allclose(two.left, two.right)
 
