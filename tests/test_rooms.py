@@ -1,0 +1,164 @@
+"""The floor plan: which part of the package may import which (docs/design.md)."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+import biatt
+
+PACKAGE = Path(biatt.__file__).parent
+
+# The room of each module directly below the package; all others are in the room that their folder names.
+MODULES = {
+    **dict.fromkeys(
+        ["errors", "config", "options", "weights", "model_folder", "compiled", "threads", "presets"], "base"
+    ),
+    **dict.fromkeys(["parser", "parse_file"], "parser"),
+    **dict.fromkeys(["cli", "spacy_component", "__init__"], "entrance"),
+}
+
+BELOW_TRAINING = {"base", "data", "encoding", "kernels", "network", "decode", "annotate", "display", "parser"}
+MAY_IMPORT = {
+    "base": {"base"},
+    "data": {"base", "data"},
+    "encoding": {"base", "data", "encoding"},
+    "kernels": {"base", "data", "encoding", "kernels"},
+    "network": {"base", "data", "encoding", "kernels", "network"},
+    "decode": {"base", "data", "decode"},
+    "evaluation": {"base", "data", "evaluation"},
+    "display": {"base", "data", "display"},
+    "annotate": {"base", "data", "encoding", "kernels", "annotate"},
+    "parser": BELOW_TRAINING,
+    "training": BELOW_TRAINING - {"display"} | {"evaluation", "training"},
+    "recipes": BELOW_TRAINING | {"evaluation", "training", "recipes"},
+    "entrance": BELOW_TRAINING | {"evaluation", "training", "recipes"},
+}
+# (module, what it imports): why it may all the same.
+EXCEPTIONS = {
+    ("model_folder", "data.files"): "a model folder is files",
+    ("model_folder", "data.scores"): "it stores the temperature",
+    ("data.sentence", "display"): "a sentence draws itself, imported when it is asked to",
+}
+
+# Which rooms may import these libraries.
+LIBRARIES = {
+    "torch": {"network", "training"},
+    "numba": {"base", "kernels", "decode"},
+}
+WITHOUT_NUMPY = {"data.conll", "data.files", "options", "errors", "cli"}
+
+
+class Import(NamedTuple):
+    importer: str
+    imported: str  # below biatt, or the name of a library
+    inside: bool  # within a function: only when that is called
+    line: int
+
+
+def name_of(path: Path) -> str:
+    parts = path.relative_to(PACKAGE).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts)
+
+
+def room_of(module: str) -> str:
+    first = module.partition(".")[0]
+    return MODULES.get(first, first)
+
+
+def is_module(name: str) -> bool:
+    path = PACKAGE.joinpath(*name.split("."))
+    return path.is_dir() or path.with_suffix(".py").is_file()
+
+
+def imports_of(path: Path) -> Iterator[Import]:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    inside = {
+        id(node)
+        for function in ast.walk(tree)
+        if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef))
+        for node in ast.walk(function)
+    }
+    for node in ast.walk(tree):
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            whole = [f"{node.module}.{alias.name}" for alias in node.names]
+            below = [name for name in whole if is_module(name.partition(".")[2])]
+            names = below if node.module == "biatt" or below else [node.module]
+        for name in names:
+            package, _, rest = name.partition(".")
+            yield Import(
+                name_of(path), rest if package == "biatt" else package, id(node) in inside, node.lineno
+            )
+
+
+IMPORTS = [item for path in sorted(PACKAGE.rglob("*.py")) for item in imports_of(path)]
+
+
+def own(item: Import) -> bool:
+    return bool(item.imported) and is_module(item.imported)
+
+
+def allowed_by_exception(item: Import) -> bool:
+    return any(
+        item.importer == importer and f"{item.imported}.".startswith(f"{imported}.")
+        for importer, imported in EXCEPTIONS
+    )
+
+
+def test_every_module_has_a_room() -> None:
+    rooms = {room_of(name_of(path)) for path in PACKAGE.rglob("*.py")}
+    assert rooms == set(MAY_IMPORT)
+
+
+def test_imports_follow_the_floor_plan() -> None:
+    wrong = [
+        f"{item.importer}, line {item.line}, imports {item.imported}"
+        for item in IMPORTS
+        if own(item)
+        and room_of(item.imported) not in MAY_IMPORT[room_of(item.importer)]
+        and not allowed_by_exception(item)
+    ]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("pair", EXCEPTIONS, ids=" ".join)
+def test_each_exception_is_needed(pair: tuple[str, str]) -> None:
+    assert any(allowed_by_exception(item) and item.importer == pair[0] for item in IMPORTS)
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_libraries_stay_in_their_rooms(library: str) -> None:
+    users = {item.importer for item in IMPORTS if item.imported == library}
+    assert {user for user in users if room_of(user) not in LIBRARIES[library]} == set()
+
+
+def test_reading_files_does_not_wait_for_numpy() -> None:
+    assert {item.importer for item in IMPORTS if item.imported == "numpy"} & WITHOUT_NUMPY == set()
+
+
+def test_torch_is_imported_by_the_parser_only_when_asked_for() -> None:
+    eager = [
+        item for item in IMPORTS if own(item) and room_of(item.imported) == "network" and not item.inside
+    ]
+    assert {room_of(item.importer) for item in eager} <= {"network", "training"}
+
+
+def test_nothing_imports_the_entrances() -> None:
+    assert {item.importer for item in IMPORTS if item.imported in ("cli", "spacy_component")} == set()
+
+
+def test_the_design_page_names_every_room() -> None:
+    page = PACKAGE.parents[1] / "docs" / "design.md"
+    if not page.is_file():
+        pytest.skip("the documentation is not installed")
+    text = page.read_text(encoding="utf-8")
+    rooms = {path.name for path in PACKAGE.iterdir() if (path / "__init__.py").is_file()}
+    assert {room for room in rooms if f"`{room}/`" not in text} == set()
+    assert {module for module in MODULES if module != "__init__" and f"`{module}" not in text} == set()
