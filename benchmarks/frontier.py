@@ -1,7 +1,7 @@
 """Draw speed against accuracy on English EWT, ours and the rivals', from measured results: docs/frontier.png.
 
 Speeds come from results.json (`presets` and `peers`, one thread), our accuracy from the results of recipes
-(files of experiments/ with a `ud` score), that of the rivals from rivals.json. What lacks one of the two is
+(those in experiments/ with style `ud`), that of the rivals from rivals.json. What lacks one of the two is
 left out.
 """
 
@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import matplotlib
 
 from biatt.data.files import replacing
+from biatt.recipes.records import RESULTS, read_records
 
 matplotlib.use("Agg")  # draws to files only: no display is needed
 from matplotlib.figure import Figure
@@ -52,11 +53,11 @@ def main() -> int:
 def found(results: Path, experiments: Path, rivals: Path) -> list[Point]:
     measured = _load(results)
     ours: dict[str, list[float]] = {}
-    for path in sorted(experiments.glob("*/english*.json")):
-        run = _load(path)
-        score = run["test"].get("mst")
-        if score and score["style"] == "ud" and any(name.startswith(TREEBANK) for name in run["data"]):
-            ours.setdefault(run["preset"], []).append(100 * score["las"])
+    for path in sorted(experiments.glob(f"*/{RESULTS}")):
+        for record in read_records(path.parent):
+            test = record.test
+            if test and test.style == "ud" and any(name.startswith(TREEBANK) for name in record.data):
+                ours.setdefault(record.preset, []).append(100 * test.scores["mst"]["LAS"].f1)
     speeds = measured.get("presets", {})
     points = [
         Point(name, speeds[name]["words_per_second"], mean(scores), True)

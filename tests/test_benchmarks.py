@@ -16,6 +16,7 @@ from biatt.data.conll import write
 from biatt.data.toy_treebank import generate
 from biatt.evaluation.metrics import evaluate
 from biatt.training.train import train
+from builders import experiment_record
 
 pytest.importorskip("matplotlib", reason="the benchmarks need the extra `bench`")
 
@@ -200,14 +201,10 @@ def test_frontier_has_what_has_both_a_speed_and_an_accuracy(
     )
     rivals = put("rivals.json", {"supar english-ewt": {"las": 0.8}, "ufal.udpipe english-ewt": {"las": 0.7}})
     more = put("more.json", {"supar english-ewt, 2 iterations": {"las": 0.85}, "supar danish": {"las": 0.9}})
-    for seed, las in ((1, 0.9), (2, 0.91)):
-        run = {
-            "preset": "best",
-            "data": {"english-ewt/test": ""},
-            "test": {"mst": {"style": "ud", "las": las}},
-        }
-        put(f"e/english-seed{seed}.json", run)
-    put("e/english-dev-seed1.json", {**run, "preset": "fast", "test": {}})
+    lines = [experiment_record("best", seed, las=correct).to_line() for seed, correct in ((1, 90), (2, 91))]
+    lines.append(experiment_record("fast", 1).to_line())
+    (tmp_path / "e").mkdir()
+    (tmp_path / "e" / "results.jsonl").write_text("".join(f"{line}\n" for line in lines))
     points = frontier.found(results, tmp_path, rivals)
     assert [(point.name, point.ours) for point in points] == [("best", True), ("supar_argmax", False)]
     assert [point.las for point in points] == pytest.approx([90.5, 80])

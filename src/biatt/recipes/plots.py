@@ -1,49 +1,61 @@
-"""Pictures of an experiment's results: learning curves, and accuracy by arc length and by relation."""
+"""Pictures of a recipe's results: learning curves, and accuracy by arc length and by relation."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from importlib.util import find_spec
 from io import BytesIO
 from pathlib import Path
 from statistics import mean
 from typing import Any
 
 from biatt.data.files import replacing
+from biatt.recipes.records import Record
 
-Results = Mapping[str, Sequence[Mapping[str, Any]]]  # by run, one for each seed
-
-MOST_RELATIONS = 20  # that a picture has room for
+Results = Mapping[str, Sequence[Record]]  # by run: a record for each seed
 
 
-def draw(results: Results, folder: Path) -> list[Path]:
-    """Write the pictures into the folder; none where matplotlib, which biatt[bench] has, is not installed."""
-    try:
-        import matplotlib
-    except ModuleNotFoundError:
-        return []
+def can_draw() -> bool:
+    """Whether matplotlib, which biatt[bench] has, is installed."""
+    return find_spec("matplotlib") is not None
+
+
+def draw(results: Results, folder: Path, *, changed: bool) -> list[Path]:
+    """Write the pictures into the folder: all if the results have changed, else those that are missing.
+
+    Other versions of matplotlib draw other bytes: pictures of unchanged results are not drawn again.
+    """
+    import matplotlib
+
     matplotlib.use("Agg")  # draws to files only: no display is needed
-    tested = {name: found for name, found in results.items() if found and found[0]["test"]}
-    pictures = {"curves.png": curves(results) if results else None}
-    if tested:
-        pictures |= {"arcs.png": _arcs(tested), "relations.png": _relations(tested)}
+    tested = {name: records for name, records in results.items() if records[0].test is not None}
+    pictures: dict[str, tuple[Callable[[Results], Any], Results]] = {
+        "curves.png": (curves, results),
+        "arcs.png": (_arc_lengths, tested),
+        "relations.png": (_relations, tested),
+    }
     paths = []
-    for name, figure in pictures.items():
-        if figure is not None:
+    for name, (figure, shown) in pictures.items():
+        path = folder / name
+        if shown and (changed or not path.exists()):
             drawn = BytesIO()
-            figure.savefig(drawn, dpi=110, metadata={"Software": None})
-            with replacing(folder / name) as file:
+            figure(shown).savefig(drawn, dpi=110, metadata={"Software": None})
+            with replacing(path) as file:
                 file.write(drawn.getvalue())
-            paths.append(folder / name)
+            paths.append(path)
     return paths
 
 
 def curves(results: Results) -> Any:
-    """Dev LAS after each epoch, a line for each run: the mean over the seeds that got so far."""
+    """Dev LAS after each epoch, a line for each run: the mean over the seeds that have this epoch."""
     figure, axes = _axes(len(results))
-    for name, found in results.items():
-        seeds = [[record["dev_las"] for record in one["history"] if "epoch" in record] for one in found]
+    for name, records in results.items():
+        seeds = [record.history["dev_las"] for record in records]
         epochs = range(1, max(map(len, seeds)) + 1)
-        heights = [100 * mean(one[i - 1] for one in seeds if len(one) >= i) for i in epochs]
+        heights = [
+            100 * mean(las for seed in seeds if len(seed) >= epoch and (las := seed[epoch - 1]) is not None)
+            for epoch in epochs
+        ]
         axes.plot(epochs, heights, label=name)
     axes.xaxis.get_major_locator().set_params(integer=True)
     axes.set_xlabel("epoch")
@@ -51,15 +63,13 @@ def curves(results: Results) -> Any:
     return _finished(figure, axes)
 
 
-def _arcs(results: Results) -> Any:
+def _arc_lengths(results: Results) -> Any:
     """Recall of test arcs by their length."""
     figure, axes = _axes(len(results))
-    for name, found in results.items():
-        bins = list(found[0]["test"]["mst"]["breakdown"]["arc_lengths"])
-        recall = [
-            100 * mean(one["test"]["mst"]["breakdown"]["arc_lengths"][length]["recall"] for one in found)
-            for length in bins
-        ]
+    for name, records in results.items():
+        tables = [record.test.arc_lengths for record in records if record.test is not None]
+        bins = list(tables[0])
+        recall = [100 * mean(table[length].recall for table in tables) for length in bins]
         axes.plot(bins, recall, marker="o", label=name)
     axes.set_xlabel("length of the arc")
     axes.set_ylabel("recall of heads, %")
@@ -67,25 +77,26 @@ def _arcs(results: Results) -> Any:
 
 
 def _relations(results: Results) -> Any:
-    """F1 of the most frequent relations, a row of the picture for each test file and manner of scoring."""
+    """F1 of the most frequent relations, a row of the picture for each test file and style of scoring."""
     from matplotlib.figure import Figure
 
-    files: dict[str, list[str]] = {}
-    for name, found in results.items():
-        score = found[0]["test"]["mst"]
-        manner = f"{list(found[0]['data'])[-1]}, {score['style']}, punctuation: {score['punctuation']}"
-        files.setdefault(manner, []).append(name)
-    figure = Figure(figsize=(9, 3.2 * len(files)), layout="constrained")
-    for axes, (file, names) in zip(
-        figure.subplots(len(files), squeeze=False)[:, 0], files.items(), strict=True
-    ):
-        first = results[names[0]][0]["test"]["mst"]["breakdown"]["relations"]
-        relations = [relation for relation, score in first.items() if score["gold"]][:MOST_RELATIONS]
+    groups: dict[str, list[str]] = {}  # the runs that are scored in the same way on the same file
+    for name, records in results.items():
+        test, file = records[0].test, list(records[0].data)[-1]
+        assert test is not None
+        groups.setdefault(f"{file}, {test.style}, punctuation: {test.punctuation}", []).append(name)
+    figure = Figure(figsize=(9, 3.2 * len(groups)), layout="constrained")
+    rows = figure.subplots(len(groups), squeeze=False)[:, 0]
+    for axes, (title, names) in zip(rows, groups.items(), strict=True):
+        tables = {
+            name: [record.test.relations for record in results[name] if record.test is not None]
+            for name in names
+        }
+        relations = list(tables[names[0]][0])
         for name in names:
-            tables = [one["test"]["mst"]["breakdown"]["relations"] for one in results[name]]
-            heights = [100 * mean(table[relation]["f1"] for table in tables) for relation in relations]
+            heights = [100 * mean(table[relation].f1 for table in tables[name]) for relation in relations]
             axes.plot(relations, heights, marker="o", linestyle="none", label=name)
-        axes.set_title(file, fontsize="small")
+        axes.set_title(title, fontsize="small")
         axes.tick_params(axis="x", rotation=60)
         axes.set_ylabel("F1, %")
         axes.grid(True, alpha=0.3)
@@ -94,7 +105,7 @@ def _relations(results: Results) -> Any:
 
 
 def _axes(runs: int) -> tuple[Any, Any]:
-    """A picture with room for the names of so many runs; after ten colours, lines are broken."""
+    """A picture with room for the names of the runs; after ten colours, lines are dashed."""
     from matplotlib import rcParams
     from matplotlib.figure import Figure
     from matplotlib.rcsetup import cycler

@@ -1,76 +1,54 @@
-"""Experiments from a recipe: train, parse, score, and write down all that is needed to do it again.
-
-A recipe is a TOML file with one table for each run:
-
-    [[run]]
-    name = "danish"                                # of its results
-    train = ["danish-conllx/train.conllx.xz"]      # files below the folder of treebanks
-    test = "danish-conllx/test.conllx.xz"          # optional: without it, only dev scores, to choose by
-    dev = "…"                                      # optional: else 5 % of train is held out
-    settings = ["hidden=176"]                      # optional: as for `biatt train --set`
-    preset = "paper"                               # optional
-    seeds = [1, 2, 3]
-    style = "conllx"                               # optional: how to score
-    punctuation = "ignore"                         # optional
-    embeddings = "vectors.txt"                     # optional: word vectors, a file beside the recipe
-    beside = "paper 91.56 / 85.53"                 # optional: a figure to stand beside ours
-    against = "danish-paper"                       # optional: an earlier run to compare with, seed by seed
-
-Each run and seed gives one JSON file in a folder named after the recipe; what has one is not run again. A
-table of all results, `RESULTS.md`, is written anew after each, and so are plots of them (`plots.py`).
-"""
+"""Running the experiments of a recipe: train, parse, score, and record all that is needed to repeat them."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import platform
+import shlex
 import subprocess
-import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
 from importlib.metadata import version
 from pathlib import Path
-from statistics import mean, stdev
-from typing import Any, get_args
+from typing import NamedTuple, get_args
 
-from biatt.config import with_settings
+import biatt
 from biatt.data.conll import read
 from biatt.data.files import replacing
-from biatt.decode.decoders import Decoder
-from biatt.errors import ConfigError
-from biatt.evaluation.comparison import compare
+from biatt.data.sentence import Sentence
+from biatt.errors import BiattError, ConfigError
+from biatt.evaluation.comparison import PairedScore, compare
 from biatt.evaluation.metrics import evaluate
 from biatt.model_folder import METRICS, is_finished
-from biatt.options import Punctuation, Style
-from biatt.parser import load
-from biatt.presets import preset
-from biatt.recipes.plots import draw
+from biatt.options import Decoder
+from biatt.parser import Parser, load
+from biatt.recipes import plots
+from biatt.recipes.recipe import Experiment, read_recipe
+from biatt.recipes.records import (
+    RESULTS,
+    Record,
+    Scoring,
+    add_record,
+    history_columns,
+    locked,
+    model_name,
+    read_records,
+)
+from biatt.recipes.report import records_of, results_table
 from biatt.training.run import Listener
 from biatt.training.train import train
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+TABLE = "RESULTS.md"
+_DIGEST_DIGITS = 16
 
 
-@dataclass(frozen=True)
-class Run:
-    """One table of a recipe."""
+class Folders(NamedTuple):
+    """The folders of a recipe."""
 
-    name: str
-    train: Sequence[str]
-    seeds: Sequence[int]
-    test: str | None = None
-    dev: str | None = None
-    preset: str = "paper"
-    settings: Sequence[str] = ()
-    style: Style | None = None
-    punctuation: Punctuation | None = None
-    embeddings: str | None = None
-    beside: str = ""
-    against: str | None = None
+    treebanks: Path
+    models: Path  # of this recipe
+    results: Path
+    recipe: Path  # where the recipe is: word vectors are beside it
 
 
 def reproduce(
@@ -81,241 +59,186 @@ def reproduce(
     only: Sequence[str] = (),
     threads: int = 1,
     listener: Callable[[str], Listener],
-) -> list[Path]:
-    """Do what of a recipe is not done yet, or `only` the runs of these names; returns the result files.
+) -> list[Record]:
+    """Run the experiments of a recipe that have no result yet, or `only` those of these names.
 
-    `models` keeps the trained models, finished or not. `listener` makes the listener of one run.
+    A folder beside the recipe, of the same name, receives `results.jsonl`, a table of all results and
+    pictures. `models` keeps the trained models, finished or not. `listener` makes the listener of one model.
+    Returns the records of these experiments.
     """
-    recipe, treebanks = Path(recipe), Path(treebanks)
-    results = recipe.with_suffix("")
-    results.mkdir(exist_ok=True)
-    done, home = [], Path(models) / recipe.stem
-    runs = read_recipe(recipe)
-    if unknown := set(only) - {run.name for run in runs}:
-        raise ConfigError(f"{recipe}: there is no run '{sorted(unknown)[0]}'.")
-    for run in runs:
-        if only and run.name not in only:
-            continue
-        for seed in run.seeds:
-            path = results / f"{run.name}-seed{seed}.json"
-            if not path.exists():
-                folder, others = home / path.stem, [home / f"{run.against}-seed{seed}"] if run.against else []
-                _check_models(others, path)
-                vectors = recipe.parent / run.embeddings if run.embeddings else None
-                found = measure(
-                    run,
-                    seed,
-                    treebanks,
-                    folder,
-                    vectors,
-                    threads=threads,
-                    listener=listener(path.stem),
-                )
-                for other in others:
-                    found["against"] = compared(run, treebanks, other, folder)
-                with replacing(path) as file:
-                    file.write(json.dumps(found, ensure_ascii=False, indent=1).encode() + b"\n")
-            done.append(path)
-            with replacing(results / "RESULTS.md") as file:
-                file.write(summary(results, runs).encode())
-    shown = {run.name: runs_of for run in runs if (runs_of := results_of(run, results))}
-    if shown and not draw(shown, results):
-        listener("pictures").message("None were drawn: they need matplotlib, pip install 'biatt[bench]'.")
-    return done
-
-
-def _check_models(needed: Sequence[Path], result: Path) -> None:
-    """Models of earlier runs may have been removed, or made elsewhere, though their results are here."""
-    for folder in needed:
-        if not is_finished(folder):
-            raise ConfigError(
-                f"'{result.stem}' needs the model {folder}: run that first; where it has a result, "
-                f"remove {result.parent / folder.name}.json, so that it is trained again."
-            )
-
-
-def results_of(run: Run, folder: Path) -> list[dict[str, Any]]:
-    """The results of a run that exist, one for each seed."""
-    paths = [folder / f"{run.name}-seed{seed}.json" for seed in run.seeds]
-    return [json.loads(path.read_text(encoding="utf-8")) for path in paths if path.exists()]
-
-
-def read_recipe(path: Path) -> list[Run]:
+    recipe = Path(recipe)
+    experiments = read_recipe(recipe)
+    if unknown := set(only) - {experiment.name for experiment in experiments}:
+        raise ConfigError(f"{recipe}: there is no run '{min(unknown)}'.")
+    folders = Folders(Path(treebanks), Path(models) / recipe.stem, recipe.with_suffix(""), recipe.parent)
     try:
-        tables = tomllib.loads(path.read_text(encoding="utf-8")).get("run", [])
+        folders.results.mkdir(exist_ok=True)
     except OSError as error:
-        raise ConfigError(f"{path}: cannot be read: {error.strerror}.") from error
-    except ValueError as error:
-        raise ConfigError(f"{path}: not a TOML file: {error}.") from error
-    known = {field.name for field in fields(Run)}
-    for table in tables:
-        if unknown := table.keys() - known:
-            raise ConfigError(
-                f"{path}: a run has no '{sorted(unknown)[0]}'; it has {', '.join(sorted(known))}."
-            )
-        if missing := {"name", "train", "seeds"} - table.keys():
-            raise ConfigError(f"{path}: a run lacks '{sorted(missing)[0]}'.")
-    if not tables:
-        raise ConfigError(f"{path}: there is no [[run]] in it.")
-    runs = [Run(**table) for table in tables]
-    for number, run in enumerate(runs):
-        if run.against and run.against not in [one.name for one in runs[:number]]:
-            raise ConfigError(
-                f"{path}: '{run.name}' is compared with '{run.against}', which is no earlier run."
-            )
-    return runs
+        fault = f"cannot be made a folder: {(error.strerror or str(error)).lower()}."
+        raise BiattError(f"{folders.results}: {fault}") from error
+    chosen = [experiment for experiment in experiments if not only or experiment.name in only]
+    added = False
+    for experiment in chosen:
+        for seed in experiment.seeds:
+            # Read again for each model: another process may have finished it by now.
+            if model_name(experiment.name, seed) in {record.name for record in read_records(folders.results)}:
+                continue
+            record = measure(experiment, seed, folders, threads=threads, listener=listener)
+            with locked(folders.results):
+                order = [model_name(e.name, number) for e in experiments for number in e.seeds]
+                records = add_record(folders.results, record, order=order)
+                _write_table(folders.results, experiments, records)
+            added = True
+    return _finish(folders.results, experiments, chosen, added=added, listener=listener)
 
 
 def measure(
-    run: Run,
+    experiment: Experiment,
     seed: int,
-    treebanks: Path,
-    folder: Path,
-    embeddings: Path | None = None,
+    folders: Folders,
     *,
     threads: int,
-    listener: Listener,
-) -> dict[str, Any]:
-    """Train (or go on with) one model and score it on the test file, once for each decoder."""
-    config = with_settings(preset(run.preset), run.settings)
-    names = [*run.train, *(name for name in (run.dev, run.test) if name)]
-    command = (
-        f"biatt train --train {' '.join(run.train)} --preset {run.preset} --seed {seed} --threads {threads}"
-    )
-    command += "".join(f" --set {setting}" for setting in run.settings) + (
-        f" --dev {run.dev}" if run.dev else ""
-    )
-    command += f" --embeddings {run.embeddings}" if run.embeddings else ""
+    listener: Callable[[str], Listener],
+) -> Record:
+    """Train one model, or resume its training, and score it on the test file, once for each decoder."""
+    name = model_name(experiment.name, seed)
+    if experiment.against:
+        _check_model(folders, model_name(experiment.against, seed), needed_by=name)
+    files = [*experiment.train, *(name for name in (experiment.dev, experiment.test) if name)]
+    digests = {file: _digest(folders.treebanks / file) for file in files}
     parser = train(
-        [treebanks / name for name in run.train],
-        out=folder,
-        dev=treebanks / run.dev if run.dev else None,
-        config=config,
-        embeddings=embeddings,
+        [folders.treebanks / file for file in experiment.train],
+        out=folders.models / name,
+        dev=folders.treebanks / experiment.dev if experiment.dev else None,
+        config=experiment.config(),
+        embeddings=folders.recipe / experiment.embeddings if experiment.embeddings else None,
         seed=seed,
         threads=threads,
         resume=True,
-        command=command,
-        listener=listener,
+        command=train_command(experiment, seed, threads=threads),
+        listener=listener(name),
     )
-    scores = {}
-    if run.test:
-        gold = list(read(treebanks / run.test, trees=True))
-        scores = {
+    lines = (folders.models / name / METRICS).read_text(encoding="utf-8").splitlines()
+    epochs = [epoch for epoch in map(json.loads, lines) if "epoch" in epoch]  # not the search for a rate
+    return Record(
+        run=experiment.name,
+        seed=seed,
+        preset=experiment.preset,
+        settings=list(experiment.settings),
+        data=digests,
+        commit=_commit(),
+        versions={"python": platform.python_version(), **_versions("biatt", "torch", "numpy", "numba")},
+        machine=f"{platform.machine()}, {threads} thread(s)",
+        seconds=round(sum(epoch["seconds"] for epoch in epochs)),
+        best_epoch=max(epoch["epoch"] for epoch in epochs if epoch["best"]),
+        history=history_columns(epochs),
+        test=_scoring(experiment, parser, folders, threads=threads) if experiment.test else None,
+        gain=_gain(experiment, parser, folders, seed) if experiment.against else None,
+    )
+
+
+def train_command(experiment: Experiment, seed: int, *, threads: int) -> str:
+    """The command that trains the same model, for its card."""
+    words = ["biatt", "train", "--train", *experiment.train, "--preset", experiment.preset]
+    words += ["--seed", str(seed), "--threads", str(threads)]
+    words += [word for setting in experiment.settings for word in ("--set", setting)]
+    for option, value in (("--dev", experiment.dev), ("--embeddings", experiment.embeddings)):
+        words += [option, value] if value else []
+    return shlex.join(words)
+
+
+def _scoring(experiment: Experiment, parser: Parser, folders: Folders, *, threads: int) -> Scoring:
+    gold = _test_sentences(experiment, folders)
+    return Scoring.of(
+        {
             decoder: evaluate(
                 gold,
                 parser.parse(gold, decoder=decoder, threads=threads),
-                style=run.style,
-                punctuation=run.punctuation,
+                style=experiment.style,
+                punctuation=experiment.punctuation,
                 allow_cycles=decoder == "argmax",
-            ).as_dict()
+            )
             for decoder in get_args(Decoder)
         }
-    history = [json.loads(line) for line in (folder / METRICS).read_text().splitlines()]
-    return {
-        "name": run.name,
-        "seed": seed,
-        "command": command,
-        "preset": run.preset,
-        "settings": list(run.settings),
-        "config": config.to_json(),
-        "data": {name: hashlib.sha256((treebanks / name).read_bytes()).hexdigest() for name in names},
-        "commit": _commit(),
-        "versions": {name: version(name) for name in ("biatt", "torch", "numpy", "numba")},
-        "python": platform.python_version(),
-        "machine": f"{platform.machine()}, {threads} thread(s)",
-        "history": history,
-        "test": scores,
-    }
+    )
 
 
-def compared(run: Run, treebanks: Path, other: Path, own: Path) -> dict[str, Any]:
-    """What `biatt compare` says of two models' trees for the test file: UAS and LAS, own minus other."""
-    if not run.test:
-        raise ConfigError(f"The run '{run.name}' has no test file to be compared on.")
-    gold = list(read(treebanks / run.test, trees=True))
-    a, b = (load(folder).parse(gold) for folder in (other, own))
-    found = compare(gold, a, b, style=run.style, punctuation=run.punctuation)
-    scores: dict[str, Any] = found.as_dict()["scores"]
-    return scores
+def _gain(experiment: Experiment, parser: Parser, folders: Folders, seed: int) -> dict[str, PairedScore]:
+    """UAS and LAS beside those of the run compared with, as `biatt compare` gives them."""
+    assert experiment.against is not None
+    gold = _test_sentences(experiment, folders)
+    other = load(folders.models / model_name(experiment.against, seed))
+    comparison = compare(
+        gold,
+        other.parse(gold),
+        parser.parse(gold),
+        style=experiment.style,
+        punctuation=experiment.punctuation,
+    )
+    return comparison.scores
 
 
-def summary(results: Path, runs: Sequence[Run]) -> str:
-    """A Markdown table of the results that exist: mean and standard deviation over seeds, in percent."""
-    tested = any(run.test for run in runs)
-    lines = [
-        "# Results",
-        "",
-        f"Written by `biatt reproduce {results.name}.toml`. Scores are in percent, mean ± standard deviation",
-        "over seeds; dev is what the epoch was chosen by, with MST decoding.",
-        "",
-    ]
-    columns = ["run", "seeds", "epochs", "dev UAS", "dev LAS"]
-    if tested:
-        columns += ["UAS mst", "LAS mst", "UAS argmax", "LAS argmax", "crossed", "uncrossed", "% crossed"]
-    if any(run.against for run in runs):
-        columns += ["gain in UAS, p", "gain in LAS, p"]
-    if any(run.beside for run in runs):
-        columns.append("beside it")
-    lines += ["| " + " | ".join(columns) + " |", "|" + len(columns) * "---|"]
-    for run in runs:
-        found = results_of(run, results)
-        if not found:
-            continue
-        cells = [
-            run.name,
-            ", ".join(str(one["seed"]) for one in found),
-            ", ".join(str(sum("epoch" in record for record in one["history"])) for one in found),
-            *(_spread([best_record(one)[score] for one in found]) for score in ("dev_uas", "dev_las")),
-        ]
-        if run.test:
-            trees = [one["test"]["mst"]["breakdown"] for one in found]
-            cells += [
-                _spread([one["test"][decoder][score] for one in found])
-                for decoder in ("mst", "argmax")
-                for score in ("uas", "las")
-            ]
-            cells += [
-                _spread([tree[name]["value"] for tree in trees])
-                for name in ("crossed", "uncrossed", "crossed_share")
-            ]
-        elif tested:
-            cells += 7 * [""]
-        if any(one.against for one in runs):
-            cells += [_gains(found, name) for name in ("UAS", "LAS")]
-        if "beside it" in columns:
-            cells.append(run.beside)
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines) + "\n"
+def _test_sentences(experiment: Experiment, folders: Folders) -> list[Sentence]:
+    assert experiment.test is not None
+    return list(read(folders.treebanks / experiment.test, trees=True))
 
 
-def best_record(result: dict[str, Any]) -> dict[str, Any]:
-    """The record of the epoch whose weights were kept."""
-    record: dict[str, Any] = next(one for one in reversed(result["history"]) if one.get("best"))
-    return record
+def _check_model(folders: Folders, name: str, *, needed_by: str) -> None:
+    """Models of earlier runs may be missing although their results are there."""
+    if not is_finished(folders.models / name):
+        raise ConfigError(
+            f"'{needed_by}' needs the model {folders.models / name}: run it first, or remove its line from "
+            f"{folders.results / RESULTS}, so that it is trained again."
+        )
 
 
-def _gains(found: Sequence[dict[str, Any]], score: str) -> str:
-    """The gains over the run compared with, each with the p of its bootstrap."""
-    pairs = [one["against"][score] for one in found if "against" in one]
-    return ", ".join(f"{100 * pair['difference']:+.2f} ({pair['bootstrap_p']:.4f})" for pair in pairs)
+def _finish(
+    folder: Path,
+    experiments: Sequence[Experiment],
+    chosen: Sequence[Experiment],
+    *,
+    added: bool,
+    listener: Callable[[str], Listener],
+) -> list[Record]:
+    """Write the table and the pictures of all results, and return the records of the chosen experiments."""
+    with locked(folder):
+        records = read_records(folder)
+        _write_table(folder, experiments, records)
+        results = {e.name: found for e in experiments if (found := records_of(e, records))}
+        if results and plots.can_draw():
+            plots.draw(results, folder, changed=added)
+        elif results:
+            listener("pictures").message("Pictures need matplotlib: pip install 'biatt[bench]'.")
+    return [record for experiment in chosen for record in records_of(experiment, records)]
 
 
-def _spread(values: Sequence[float]) -> str:
-    text = f"{100 * mean(values):.2f}"
-    return f"{text} ± {100 * stdev(values):.2f}" if len(values) > 1 else text
+def _write_table(folder: Path, experiments: Sequence[Experiment], records: Sequence[Record]) -> None:
+    with replacing(folder / TABLE) as file:
+        file.write(results_table(folder.name, experiments, records).encode())
+
+
+def _digest(path: Path) -> str:
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()[:_DIGEST_DIGITS]
+    except OSError as error:
+        raise BiattError(f"{path}: cannot be read: {(error.strerror or str(error)).lower()}.") from error
+
+
+def _versions(*packages: str) -> dict[str, str]:
+    return {package: version(package) for package in packages}
 
 
 def _commit() -> str:
-    """The commit that produced a result, marked if the code had changes on top of it."""
-    here = Path(__file__).parents[1]  # the whole package
+    """The commit that produced a result, marked if the package had changes on top of it."""
+    package = Path(biatt.__file__).parent  # all of it, not just this room
     try:
-        commit = subprocess.run(
-            ["git", "rev-parse", "HEAD"], cwd=here, capture_output=True, text=True, check=True
-        )
-        changes = subprocess.run(
-            ["git", "status", "--porcelain", "--", "."], cwd=here, capture_output=True, text=True, check=True
-        )
+        commit = _git("rev-parse", "HEAD", folder=package)
+        changes = _git("status", "--porcelain", "--", ".", folder=package)
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
-    return commit.stdout.strip() + (" with changes" if changes.stdout.strip() else "")
+    return commit + (" with changes" if changes else "")
+
+
+def _git(*words: str, folder: Path) -> str:
+    done = subprocess.run(["git", *words], cwd=folder, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
