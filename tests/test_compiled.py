@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 from numba.core.dispatcher import Dispatcher
 
-from biatt import compiled
+from biatt import compiled, errors
 
 INNER = """
 from biatt.compiled import compiled
@@ -56,6 +56,7 @@ class Package:
         self.folder, self.cache = folder, folder / "cache"
         for name, text in {
             "biatt/__init__.py": "",
+            "biatt/errors.py": Path(errors.__file__).read_text(),
             "biatt/compiled.py": Path(compiled.__file__).read_text(),
             "biatt/kernels/__init__.py": "",
             "biatt/kernels/inner.py": INNER,

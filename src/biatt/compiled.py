@@ -26,12 +26,16 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import llvmlite
+import llvmlite.binding as llvm
 import numba
 import numpy as np
 from numba.core.caching import NullCache
+from numba.core.codegen import get_host_cpu_features
 from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
 from numba.misc.appdirs import AppDirs
+
+from biatt.errors import ConfigError
 
 T = TypeVar("T")
 
@@ -43,6 +47,26 @@ CACHE_LIMIT = 256 * 2**20  # bytes; all kernels for one processor take about 7 M
 USED_RECENTLY = 24 * 3600  # seconds; an older file that is read again gets a new date
 
 log = logging.getLogger(__name__)  # INFO: what is compiled or not kept; the command line shows it
+
+
+def _lanes() -> int:
+    """How many 32-bit numbers a vector register holds: $BIATT_LANES, or the most that the processor has.
+
+    Any width gives right results on any processor, since LLVM splits vectors that are too wide.
+    """
+    if chosen := os.environ.get("BIATT_LANES"):
+        if chosen not in ("4", "8", "16"):
+            raise ConfigError(f"The environment variable BIATT_LANES must be 4, 8 or 16, not {chosen!r}.")
+        return int(chosen)
+    features = config.CPU_FEATURES  # NUMBA_CPU_FEATURES, or none for NUMBA_CPU_NAME=generic
+    if features is None:
+        features = get_host_cpu_features()
+    enabled = features.split(",")
+    return 16 if "+avx512f" in enabled else 8 if "+avx" in enabled or "+avx2" in enabled else 4
+
+
+LANES = _lanes()
+REGISTERS = 16 if llvm.get_process_triple().startswith("x86") and LANES < 16 else 32  # that hold vectors
 
 
 def compiled(function: Callable[..., T], **options: Any) -> Callable[..., T]:
@@ -109,7 +133,8 @@ class KernelCache(NullCache):
         """The file for a signature, or None where nothing can be kept.
 
         Its name changes with whatever can change the machine code: the sources that the function can inline,
-        the versions of Python, numba, llvmlite and numpy, the processor, and numba's config.
+        the versions of Python, numba, llvmlite and numpy, the processor, the vector width and
+        numba's settings.
         """
         folder, source = cache_folder(), Path(self.function.__code__.co_filename)
         if folder is None or self.function.__closure__ is not None:
@@ -121,7 +146,7 @@ class KernelCache(NullCache):
         key = (
             sources, self.function.__qualname__, self.function.__code__.co_firstlineno, str(signature),
             sys.version, numba.__version__, llvmlite.__version__, np.__version__,
-            codegen.magic_tuple(), config.USING_SVML,
+            codegen.magic_tuple(), LANES, config.USING_SVML,
             str(config.OPT), config.LOOP_VECTORIZE, config.SLP_VECTORIZE, config.BOUNDSCHECK,
         )  # fmt: skip
         digest = hashlib.sha256(repr(key).encode()).hexdigest()

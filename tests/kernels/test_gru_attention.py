@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -15,7 +10,6 @@ from hypothesis import strategies as st
 from biatt.kernels import gru_attention as kernels
 from biatt.kernels import recurrences
 from biatt.kernels.gru_attention import Floats
-from biatt.kernels.products import PANEL, multiply, pack, padded
 
 SIZES = [1, 2, 3, 4, 5, 7, 8, 9, 13, 17]  # whole blocks of four and eight, and what is left over
 
@@ -77,47 +71,6 @@ def test_embedding_sums_the_rows_of_each_token_and_no_rows_give_zero() -> None:
     found = np.full((len(bags), 5), np.nan, np.float32)
     kernels.embed(table, rows, offsets, found)
     np.testing.assert_allclose(found, [table[bag].sum(0) for bag in bags], rtol=1e-6, atol=1e-6)
-
-
-@pytest.mark.parametrize("rows", range(10))
-@pytest.mark.parametrize("inputs", SIZES)
-def test_product_is_added_for_any_number_of_rows_and_inputs(rows: int, inputs: int) -> None:
-    for outputs in (1, 7, PANEL - 1, PANEL, PANEL + 1, 3 * PANEL):
-        a, w = random(rows + 2, inputs), random(inputs, outputs, seed=1)
-        c = random(rows + 2, padded(outputs), seed=2)
-        for fresh in (False, True):
-            expected, found = c.astype(np.float64), c.copy()
-            expected[:rows, :outputs] = a[:rows].astype(np.float64) @ w + (0 if fresh else c[:rows, :outputs])
-            expected[:rows, outputs:] = 0 if fresh else c[:rows, outputs:]
-            multiply(a, pack(w), found, rows, fresh)
-            np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
-
-
-@pytest.mark.parametrize("rows", [1, 4, 6])
-def test_product_leaves_inputs_past_the_size_of_w_alone(rows: int) -> None:
-    a, w, found = random(rows, 9), random(6, 5, seed=1), random(rows, padded(5), seed=2)
-    multiply(a, pack(w), found, rows, True)
-    np.testing.assert_allclose(found[:, :5], a[:, :6] @ w, rtol=1e-5, atol=1e-5)
-
-
-def test_product_of_a_row_is_the_same_whatever_rows_are_beside_it() -> None:
-    a, w = random(19, 33), pack(random(33, 70, seed=1))
-    together, alone = random(19, padded(70)), random(19, padded(70))
-    multiply(a, w, together, 19, True)
-    for i in range(19):
-        multiply(a[i : i + 1], w, alone[i : i + 1], 1, True)
-    assert np.array_equal(together, alone)
-
-
-@settings(deadline=None)
-@given(st.integers(1, 9), st.integers(1, 3 * PANEL), st.booleans())
-def test_packing_keeps_every_number_and_adds_zeros(inputs: int, outputs: int, transposed: bool) -> None:
-    w = random(outputs, inputs).T if transposed else random(inputs, outputs)
-    panels = pack(w)
-    assert panels.ctypes.data % 64 == 0
-    columns = panels.transpose(1, 0, 2).reshape(inputs, -1)
-    assert np.array_equal(columns[:, :outputs], w)
-    assert not columns[:, outputs:].any()
 
 
 @settings(deadline=None)
@@ -205,77 +158,3 @@ def test_no_gradient_passes_where_tanh_is_flat_or_its_argument_was_clamped() -> 
     d_y, d_x, _ = attention_gradients(x, y, np.ones(3, np.float32), d_log_a)
     assert np.abs(d_y).max() < 1e-20
     assert np.abs(d_x[:, :2]).max() < 1e-20
-
-
-# Shares of a batch
-
-
-@settings(deadline=None)
-@given(st.lists(st.integers(1, 9), min_size=1, max_size=9), st.integers(1, 4))
-def test_every_sentence_is_in_one_share_longest_first(lengths: list[int], count: int) -> None:
-    parts = recurrences.shares(np.array(lengths, np.int32), count)
-    assert len(parts) == min(count, len(lengths))
-    found = {}
-    for part in parts:
-        assert part.lengths.tolist() == sorted(part.lengths.tolist(), reverse=True)
-        found.update(
-            zip(part.starts.tolist(), zip(part.lengths, part.memory_starts, strict=True), strict=True)
-        )
-    start = 0
-    for i, n in enumerate(lengths):
-        assert found.pop(start) == (n, start + i)
-        start += n
-    assert not found
-
-
-def test_large_projections_of_opposite_signs_still_meet_in_the_middle() -> None:
-    """C m around 60 and D q around −60: each alone is far outside of what exp can hold, their sum is not."""
-    generator = np.random.default_rng(3)
-    words, h = np.array([3, 1], np.int32), 16
-    projected = generator.normal(60 * np.sign(generator.normal(size=h)), 1.0, (1, 6, h)).astype(np.float32)
-    queries = (generator.normal(size=(1, 4, h)) - projected.mean(1)).astype(np.float32)
-    v, values = generator.normal(size=(1, h)).astype(np.float32), np.zeros((1, 6, 2), np.float32)
-    found = recurrences.attention(queries, values, projected, v, words)
-    for word, positions in ((0, range(4)), (1, range(4)), (2, range(4)), (3, range(4, 6))):
-        s = np.array([v[0] @ np.tanh(projected[0, j].astype(float) + queries[0, word]) for j in positions])
-        expected = s - np.log(np.exp(s).sum())
-        np.testing.assert_allclose(found.log_a[0, word, : len(positions)], expected, atol=1e-4)
-
-
-ROUNDING = """
-import hashlib
-import numpy as np
-from biatt.kernels import recurrences
-generator = np.random.default_rng(0)
-words, h = np.array([7, 5, 1], np.int32), 20
-positions, rows = int((words + 1).sum()), int(words.sum())
-def normal(*shape):
-    return generator.normal(0, 0.3, shape).astype(np.float32)
-cell = recurrences.Cell(normal(2, h, 3 * h), normal(2, 3 * h), normal(2, h, 3 * h), normal(2, h))
-memory = recurrences.gru(normal(positions, h), cell, words + 1, "lr", after=False)
-x, m = normal(rows, h), normal(positions, 2 * h)
-lookup = recurrences.Lookup(
-    normal(2, 2 * h, 3 * h), normal(2, 2 * h, 5), normal(1, 2 * h, h), normal(2, h, h), normal(2, h)
-)
-saved, found = recurrences.query(x, m, cell, lookup, words, "lr", after=False)
-d_x, d_m, d_cell, d_lookup = recurrences.query_backward(
-    normal(2, rows, h), normal(2, rows, 8), normal(2, rows, 5), x, m, cell, lookup, saved, found, words, "lr",
-    after=False,
-)
-digest = hashlib.sha256()
-for array in (*memory, *saved, found.f, found.log_a, found.soft, found.memory, d_x, d_m, *d_cell, *d_lookup):
-    digest.update(np.ascontiguousarray(array).tobytes())
-print(digest.hexdigest())
-"""
-
-
-def test_kernels_round_the_same_when_just_compiled_and_when_loaded_from_disk(tmp_path: Path) -> None:
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
-
-    def digest() -> str:
-        program = [sys.executable, "-c", ROUNDING]
-        return subprocess.run(program, env=environment, check=True, capture_output=True, text=True).stdout
-
-    compiled_now = digest()
-    assert any(tmp_path.rglob("*.kernel"))
-    assert digest() == compiled_now

@@ -1,11 +1,11 @@
 """Products of a few rows with a matrix that stays the same: what every step of a recurrence waits for.
 
-A matrix is packed into panels of PANEL columns, as wide as three vectors of the processor. For up to eight
-rows and one panel, a tile, all sums stay in registers while the panel is read once. Numba does not arrive at
-this from plain loops, so the tile is written as vector instructions; it is as fast as BLAS is for large
+A matrix is packed into panels of PANEL columns, which are three vector registers wide. For up to TILE_ROWS
+rows and one panel, a tile, all sums stay in registers while the panel is read once. numba does not compile
+plain loops to this, so the tile is written as vector instructions; it is as fast as BLAS is for large
 products.
 
-The sums of a row are taken in the same order whatever rows are beside it.
+The sums of a row are taken in the same order whatever rows are beside it, and whatever the vector width is.
 """
 
 # mypy: allow-untyped-calls
@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import llvmlite.binding as llvm
 import numpy as np
 from llvmlite import ir
 from numba import types
@@ -22,43 +21,57 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from biatt.compiled import compiled, compiled_fast
+from biatt.compiled import LANES, REGISTERS, compiled, compiled_fast
 
 Floats = NDArray[np.float32]
 
-
-def _lanes() -> int:
-    """How many numbers one vector register holds."""
-    features = llvm.get_host_cpu_features()
-    return 16 if features.get("avx512f") else 8 if features.get("avx") else 4
-
-
-LANES = _lanes()
 VECTORS = 3
 PANEL = VECTORS * LANES
-TALLEST = 4 if LANES == 8 else 8  # rows of a tile: AVX has half the registers of the others
+
+# A tile needs a register for each sum, for each vector of the panel, for a number of the row, and, without
+# fused multiply-add (SSE), for a product. Time of products of 1 to 16 rows with matrices of 176 × 176, 352
+# and 528 for tiles of rows × vectors, measured with code for each instruction set on one processor:
+#   SSE, 16 registers:      3×3 0.83  2×4 0.84  4×2 0.84  2×3 0.85  6×2 0.87  8×3 1     4×3 1.05  3×4 1.72
+#   AVX2, 16 registers:     4×3 1     6×2 1.03  3×3 1.10  5×2 1.10  7×2 1.74  8×3 2.02  3×4 2.06
+#   AVX-512, 32 registers:  8×3 1     12×2 1    6×3 1.01  4×3 1.02  6×4 1.05
+TILE_ROWS = 8 if REGISTERS == 32 else 4 if LANES == 8 else 3
 
 
-def _tile(rows: int) -> Any:
-    """A function that adds a[i : i + rows] @ w[p] to panel p of those rows of c, or of zeros if `fresh`."""
+@compiled
+def multiply(a: Floats, w: Floats, c: Floats, rows: int, fresh: bool) -> None:
+    """c[:rows] = a[:rows] @ w, or += unless `fresh`; w is packed, c as wide as its panels."""
+    for p in range(len(w)):
+        for i in range(0, rows, TILE_ROWS):
+            _add_tile(a, i, w, p, c, min(rows - i, TILE_ROWS), fresh)  # type: ignore[call-arg]
 
-    @intrinsic
-    def tile(typing: Any, a: Any, i: Any, w: Any, p: Any, c: Any, fresh: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            (a, w, c), (i, p, fresh) = arguments[::2], arguments[1::2]
-            a, w, c = (
-                context.make_array(kind)(context, builder, array)
-                for kind, array in zip(signature.args[::2], (a, w, c), strict=True)
-            )
-            _emit_tile(builder, rows, a, i, w, p, c, fresh)
-            return context.get_dummy_value()
 
-        return types.void(a, types.int64, w, types.int64, c, types.boolean), generate
+@intrinsic
+def _add_tile(typing: Any, a: Any, i: Any, w: Any, p: Any, c: Any, rows: Any, fresh: Any) -> Any:
+    """c[i : i + rows] of panel p = a[i : i + rows] @ w[p], or += unless `fresh`; 1 ≤ rows ≤ TILE_ROWS."""
 
-    return tile
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        array_types, arrays = signature.args[:5:2], arguments[:5:2]
+        a, w, c = (
+            context.make_array(kind)(context, builder, array)
+            for kind, array in zip(array_types, arrays, strict=True)
+        )
+        (_, i, _, p, _, rows, fresh) = arguments
+        end = builder.append_basic_block("end")
+        switch = builder.switch(rows, end)
+        for count in range(1, TILE_ROWS + 1):
+            block = builder.append_basic_block(f"rows_{count}")
+            switch.add_case(count, block)
+            builder.position_at_end(block)
+            _emit_tile(builder, count, a, i, w, p, c, fresh)
+            builder.branch(end)
+        builder.position_at_end(end)
+        return context.get_dummy_value()
+
+    return types.void(a, types.int64, w, types.int64, c, types.int64, types.boolean), generate
 
 
 def _emit_tile(b: Any, rows: int, a: Any, i: Any, w: Any, p: Any, c: Any, fresh: Any) -> None:
+    """Emit the instructions for a tile of `rows` rows: a loop over the inputs with all sums in registers."""
     whole, number, byte = ir.IntType(64), ir.FloatType(), ir.IntType(8).as_pointer()
     vector = ir.VectorType(number, LANES)
     zero = ir.Constant(vector, [0.0] * LANES)
@@ -96,10 +109,10 @@ def _emit_tile(b: Any, rows: int, a: Any, i: Any, w: Any, p: Any, c: Any, fresh:
     w_vectors = [b.load(b.gep(w_row, [whole(k)]), align=4) for k in range(VECTORS)]
     after = {}
     for row in range(rows):
-        one = b.insert_element(undefined, b.load(b.gep(a_rows[row], [step])), whole(0))
-        everywhere = b.shuffle_vector(one, undefined, lane_zero)
+        value = b.insert_element(undefined, b.load(b.gep(a_rows[row], [step])), whole(0))
+        in_all_lanes = b.shuffle_vector(value, undefined, lane_zero)
         for k in range(VECTORS):
-            product = b.fmul(everywhere, w_vectors[k], flags=("contract",))
+            product = b.fmul(in_all_lanes, w_vectors[k], flags=("contract",))
             after[row, k] = b.fadd(sums[row, k], product, flags=("contract",))
     following = b.add(step, whole(1))
     step.add_incoming(following, loop)
@@ -111,39 +124,8 @@ def _emit_tile(b: Any, rows: int, a: Any, i: Any, w: Any, p: Any, c: Any, fresh:
         b.store(after[key], cell(*key), align=4)
 
 
-_tile_1, _tile_2, _tile_3, _tile_4, _tile_5, _tile_6, _tile_7, _tile_8 = map(_tile, range(1, 9))
-
-
-@compiled
-def multiply(a: Floats, w: Floats, c: Floats, rows: int, fresh: bool) -> None:
-    """c[:rows] = a[:rows] @ w, or += unless `fresh`; w is packed, c as wide as its panels."""
-    for p in range(len(w)):
-        i = 0
-        while rows - i >= TALLEST:
-            if TALLEST == 8:
-                _tile_8(a, i, w, p, c, fresh)
-            else:
-                _tile_4(a, i, w, p, c, fresh)
-            i += TALLEST
-        left = rows - i
-        if left == 1:
-            _tile_1(a, i, w, p, c, fresh)
-        elif left == 2:
-            _tile_2(a, i, w, p, c, fresh)
-        elif left == 3:
-            _tile_3(a, i, w, p, c, fresh)
-        elif left == 4:
-            _tile_4(a, i, w, p, c, fresh)
-        elif left == 5:
-            _tile_5(a, i, w, p, c, fresh)
-        elif left == 6:
-            _tile_6(a, i, w, p, c, fresh)
-        elif left == 7:
-            _tile_7(a, i, w, p, c, fresh)
-
-
 def padded(width: int) -> int:
-    """The width of whole panels that hold so many columns."""
+    """The width of the whole panels that hold this many columns."""
     return -(-width // PANEL) * PANEL
 
 
@@ -170,7 +152,7 @@ def _fill_panels(w: Floats, panels: Floats) -> None:
 
 
 def aligned(*shape: int) -> Floats:
-    """An empty array that starts where a cache line does: loads of vectors from it never straddle two."""
+    """An empty array that starts at a cache line, so that no vector of it lies in two cache lines."""
     size = 4 * int(np.prod(shape))
     memory = np.empty(size + 63, np.uint8)
     start = -memory.ctypes.data % 64
