@@ -9,19 +9,17 @@ import pytest
 from biatt.evaluation.comparison import PairedScore
 from biatt.evaluation.results import Ratio
 from biatt.recipes.recipe import Experiment, read_recipe
-from biatt.recipes.records import read_records
+from biatt.recipes.records import Record, read_records
 from biatt.recipes.report import results_table
 from builders import experiment_record
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 
 
-def rows(*experiments: Experiment, records: list) -> list[list[str]]:  # type: ignore[type-arg]
+def rows(*experiments: Experiment, records: list[Record]) -> list[list[str]]:
     lines = results_table("r", experiments, records).splitlines()
     assert lines[2].startswith("Written by `biatt reproduce r.toml`.")
-    return [
-        line.removeprefix("| ").removesuffix(" |").split(" | ") for line in lines[5:] if "---" not in line
-    ]
+    return [line[2:-2].split(" | ") for line in lines[5:] if "---" not in line]
 
 
 def test_dev_scores_are_those_of_the_epoch_that_was_kept() -> None:

@@ -208,9 +208,7 @@ def test_model_that_a_run_needs_is_named_if_it_is_missing(recipe: Path) -> None:
     lines = (folder / RESULTS).read_text().splitlines()
     (folder / RESULTS).write_text("".join(f"{line}\n" for line in lines if '"run":"more"' not in line))
     shutil.rmtree(recipe.parent / "models")
-    with pytest.raises(
-        ConfigError, match=r"'more-seed1' needs the model .*base-seed1: .*remove its line from"
-    ):
+    with pytest.raises(ConfigError, match=r"'more-seed1' needs the model .*base-seed1: .*remove its line"):
         run(recipe)
 
 
