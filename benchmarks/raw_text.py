@@ -22,11 +22,12 @@ from biatt.annotate.tokeniser import raw_text
 from biatt.data.conll import read, write
 from biatt.data.sentence import Sentence
 from biatt.data.text import read_text
+from biatt.decode.apply import default_roots
 from biatt.decode.confidence import without_temperature
 from biatt.errors import BiattError
 from biatt.evaluation.calibration import calibrate, calibration_error
 from biatt.evaluation.metrics import evaluate
-from biatt.parser import Parser, default_roots, find_model
+from biatt.parser import Parser, find_model
 from biatt.threads import one_matrix_thread
 
 HERE = Path(__file__).parent

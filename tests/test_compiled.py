@@ -272,7 +272,7 @@ def test_reading_marks_a_file_as_used(tmp_path: Path) -> None:
 def test_key_covers_every_file_that_a_kernel_takes_functions_from() -> None:
     """Every compiled function of the package, followed through the names that its code uses."""
     import biatt.decode.decoders
-    import biatt.decode.k_best
+    import biatt.decode.distribution
     import biatt.kernels.forward  # noqa: F401
 
     kernels = {

@@ -24,11 +24,23 @@ from threadpoolctl import threadpool_info
 from biatt import parser as parser_module
 from biatt.data.arcs import is_projective, is_tree
 from biatt.data.conll import read, write
-from biatt.data.sentence import DEPREL, DEPS, FEATS, HEAD, LEMMA, PDEPREL, PHEAD, UPOS, XPOS, Sentence
+from biatt.data.sentence import (
+    DEPREL,
+    DEPS,
+    FEATS,
+    HEAD,
+    LEMMA,
+    LONGEST_SENTENCE,
+    PDEPREL,
+    PHEAD,
+    UPOS,
+    XPOS,
+    Sentence,
+)
 from biatt.data.toy_treebank import generate
 from biatt.decode.decoders import heads as decoded_heads
 from biatt.errors import ConfigError, FormatError, ModelError
-from biatt.parser import LONGEST_SENTENCE, WINDOW_SENTENCES, Parser, load
+from biatt.parser import WINDOW_SENTENCES, Parser, load
 from biatt.threads import one_matrix_thread
 from builders import LARGER, TREEBANK, parts, random_parser, random_tagger, random_tokeniser
 

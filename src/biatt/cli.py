@@ -345,9 +345,9 @@ def calibrate(
 
     A model with a tagger parses with its tags, not with those of the file.
     """
+    from biatt.decode.apply import default_roots
     from biatt.decode.confidence import without_temperature
     from biatt.evaluation.calibration import draw
-    from biatt.parser import default_roots
 
     parser, sentences = biatt.load(model), list(biatt.read(gold, trees=True))
     retag = parser.tagger is not None

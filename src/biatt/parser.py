@@ -9,21 +9,17 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-import numpy as np
 from numpy.typing import NDArray
 
 from biatt.annotate.tagger import Tagger
 from biatt.annotate.tokeniser import Tokeniser
 from biatt.config import Config
 from biatt.data.scores import Scores, Temperature, mean, split_scores
-from biatt.data.sentence import FEATS, Sentence
-from biatt.decode import decoders as decode
-from biatt.decode import k_best as trees
-from biatt.decode.confidence import confidence, head_distribution
-from biatt.decode.decoders import Heads
+from biatt.data.sentence import FEATS, Sentence, check_length
+from biatt.decode.apply import with_best_tree, with_k_best_trees
 from biatt.encoding.batches import Batch, in_batches
 from biatt.encoding.vocabulary import Vocabulary
-from biatt.errors import FormatError, ModelError
+from biatt.errors import ModelError
 from biatt.kernels.forward import FusedNetwork
 from biatt.model_folder import (
     ENSEMBLE,
@@ -42,7 +38,6 @@ FORMAT = "biatt"  # what the folder of a parser calls itself
 
 WINDOW_SENTENCES = 256  # read ahead and sorted by length; bounds the memory of a stream
 WINDOW_CHARACTERS = 25_000  # of raw text: about as much
-LONGEST_SENTENCE = 5000  # words: memory grows with their square
 BATCH_WORDS = 250  # scored at once; the fastest of the budgets that benchmarks/run.py tries
 
 
@@ -187,7 +182,7 @@ class Parser:
         scores = iter(self.scores([sentence for sentence in tagged if len(sentence)]))
         with_tree = partial(
             with_best_tree,
-            vocabulary=self.vocabulary,
+            relations=self.vocabulary.relations,
             decoder=decoder,
             roots=roots,
             fill_deps=fill_deps,
@@ -266,18 +261,17 @@ class Parser:
                     yield sentence
 
     def k_best(self, sentence: Sentence, k: int, *, roots: Roots | None = None) -> list[Sentence]:
-        """The k most probable trees of a sentence, or all, best first, with their confidence."""
+        """Copies of a sentence with its k most probable trees, or all, best first, with their confidence.
+
+        The first has the sent_id of the sentence, the second has -k2 after it, and so on.
+        """
         if not len(sentence):
             return [sentence]
-        _check_length(sentence)
+        check_length(sentence)
         (sentence,) = self.tag([sentence])
-        roots = roots or default_roots(sentence)
         (scores,) = self.scores([sentence])
-        arcs = head_distribution(scores, self.temperature.arcs)
-        return [
-            _with_heads(sentence, scores, heads, self.vocabulary, roots=roots, temperature=self.temperature)
-            for heads, _ in trees.k_best(arcs, k, roots=roots)
-        ]
+        names, temperature = self.vocabulary.relations, self.temperature
+        return with_k_best_trees(sentence, scores, names, k, roots=roots, temperature=temperature)
 
 
 def _windows(sentences: Iterable[Sentence]) -> Iterable[list[Sentence]]:
@@ -294,7 +288,7 @@ def _checked(sentence: Sentence | None) -> Sentence | None:
             raise TypeError(
                 f"A parser takes sentences, not {type(sentence).__name__}; see Sentence.from_words."
             )
-        _check_length(sentence)
+        check_length(sentence)
     return sentence
 
 
@@ -307,58 +301,11 @@ def _without_new_features(given: Sentence, tagged: Sentence) -> Sentence:
     return tagged if added else given
 
 
-def _check_length(sentence: Sentence) -> None:
-    if len(sentence) > LONGEST_SENTENCE:
-        fault = f"the sentence has {len(sentence):,} words; a parser takes up to {LONGEST_SENTENCE:,}."
-        raise FormatError(fault, source=sentence.source, line=sentence.line)
-
-
 def _flat(windows: Iterable[list[A]]) -> Iterator[A]:
     """The items of all windows. While they are computed, all threads are those of `in_order`."""
     with one_matrix_thread, fewer_collections:
         for window in windows:
             yield from window
-
-
-def with_best_tree(
-    sentence: Sentence,
-    scores: Scores,
-    vocabulary: Vocabulary,
-    *,
-    decoder: Decoder = "mst",
-    roots: Roots | None = None,
-    fill_deps: bool = False,
-    temperature: Temperature | None = None,
-) -> Sentence:
-    """The sentence with the tree that a decoder reads off the scores; a temperature adds its confidence."""
-    roots = roots or default_roots(sentence)
-    heads = decode.heads(scores.agreement, decoder=decoder, roots=roots)
-    return _with_heads(
-        sentence, scores, heads, vocabulary, roots=roots, fill_deps=fill_deps, temperature=temperature
-    )
-
-
-def default_roots(sentence: Sentence) -> Roots:
-    return "single" if sentence.format == "conllu" else "any"
-
-
-def _with_heads(
-    sentence: Sentence,
-    scores: Scores,
-    heads: Heads,
-    vocabulary: Vocabulary,
-    *,
-    roots: Roots,
-    fill_deps: bool = False,
-    temperature: Temperature | None = None,
-) -> Sentence:
-    relations = np.argmax(scores.relation_scores(heads), -1)
-    names = [vocabulary.relations[i] for i in relations]
-    result = sentence.with_tree(heads.tolist(), names, fill_deps=fill_deps)
-    if temperature is not None:
-        result.scores = scores
-        result.confidence = confidence(scores, heads, relations, roots=roots, temperature=temperature)
-    return result
 
 
 def load(model: str | Path, *, device: str = "cpu", fused: bool | None = None) -> Parser:

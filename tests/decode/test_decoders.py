@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from functools import cache
 from itertools import product
@@ -18,79 +17,61 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from biatt.data.arcs import is_projective
-from biatt.decode import decoders as decode
+from biatt import decode
+from biatt.data.arcs import is_projective, is_tree
+from biatt.decode.arc_scores import LIMIT, Heads
+from biatt.decode.decoders import TILE
+from biatt.options import Decoder, Roots
+from tree_enumeration import Trees, all_trees
 
 Matrix = npt.NDArray[np.floating[Any]]
-ROOTS: tuple[decode.Roots, ...] = ("single", "any")
-TREE_DECODERS: tuple[decode.Decoder, ...] = ("mst", "projective")
+ROOTS: tuple[Roots, ...] = ("single", "any")
+TREE_DECODERS: tuple[Decoder, ...] = ("mst", "projective")
 
 both_roots = pytest.mark.parametrize("roots", ROOTS)
 both_trees = pytest.mark.parametrize("decoder", TREE_DECODERS)
 
 
-def reaches_root(heads: tuple[int, ...], word: int) -> bool:
-    for _ in heads:
-        word = heads[word - 1] if word else 0
-    return word == 0
-
-
-def arcs_cross(one: tuple[int, int], other: tuple[int, int]) -> bool:
-    (a, b), (c, d) = sorted(one), sorted(other)
-    return a < c < b < d or c < a < d < b
-
-
-def crosses_nothing(heads: tuple[int, ...]) -> bool:
-    arcs = list(zip(heads, range(1, len(heads) + 1), strict=True))
-    return not any(arcs_cross(one, other) for one in arcs for other in arcs)
-
-
 @cache
-def all_trees(n: int, decoder: decode.Decoder, roots: decode.Roots) -> npt.NDArray[np.int64]:
-    """Every tree over n words that the decoder may answer with: (trees, n)."""
-    if (decoder, roots) == ("mst", "any"):
-        choices = product(*[[j for j in range(n + 1) if j != t] for t in range(1, n + 1)])
-        trees = [heads for heads in choices if all(reaches_root(heads, t) for t in range(1, n + 1))]
-    elif roots == "any":
-        trees = [heads for heads in map(tuple, all_trees(n, "mst", "any")) if crosses_nothing(heads)]
-    else:
-        trees = [heads for heads in map(tuple, all_trees(n, decoder, "any")) if heads.count(0) == 1]
-    return np.array(trees, dtype=np.int64)
+def trees_of(n: int, decoder: Decoder, roots: Roots) -> Trees:
+    """Every tree over n words that the decoder may return: (trees, n)."""
+    trees = all_trees(n, roots)
+    return trees if decoder == "mst" else trees[[is_projective(heads) for heads in trees]]
 
 
-def tree_scores(scores: Matrix, trees: npt.NDArray[np.integer[Any]]) -> Matrix:
+def total_score(scores: Matrix, trees: npt.NDArray[np.integer[Any]]) -> Matrix:
     return scores[np.arange(len(scores)), trees].sum(axis=-1)
 
 
-def assert_valid(heads: decode.Heads, decoder: decode.Decoder, roots: decode.Roots) -> None:
-    as_tuple = tuple(heads.tolist())
+def assert_valid(heads: Heads, decoder: Decoder, roots: Roots) -> None:
+    roots_of_tree = np.count_nonzero(heads == 0)
     assert heads.dtype == np.int32
-    assert all(reaches_root(as_tuple, t) for t in range(1, len(heads) + 1))
-    assert as_tuple.count(0) == 1 or (roots == "any" and as_tuple.count(0) > 1)
+    assert is_tree(heads)
+    assert roots_of_tree == 1 or (roots == "any" and roots_of_tree > 1)
     assert decoder == "mst" or is_projective(heads)
 
 
-def assert_best_of_all(scores: Matrix, decoder: decode.Decoder, roots: decode.Roots) -> None:
+def assert_best_of_all(scores: Matrix, decoder: Decoder, roots: Roots) -> None:
     n = len(scores)
     found = decode.heads(scores, decoder=decoder, roots=roots)
     assert_valid(found, decoder, roots)
-    trees = all_trees(n, decoder, roots)
+    trees = trees_of(n, decoder, roots)
     scores = scores.astype(np.float64)
-    allowed = scores > -decode.LIMIT
+    allowed = scores > -LIMIT
     forbidden = (~allowed)[np.arange(n), trees].sum(axis=-1)
     taken = int((~allowed)[np.arange(n), found].sum())
     assert taken == forbidden.min()
     if taken:
         return
-    best = tree_scores(scores, trees[forbidden == 0]).max()
-    # What float64 cannot tell apart, no decoder has to.
+    best = total_score(scores, trees[forbidden == 0]).max()
+    # Trees may be confused if their scores differ only by float64's rounding.
     ranges = [row[ok].max() - row[ok].min() for row, ok in zip(scores, allowed, strict=True)]
     rounding = 1e-14 * n * (float(max(ranges)) + np.abs(scores[allowed]).max())
-    assert tree_scores(scores, found) >= best - rounding
+    assert total_score(scores, found) >= best - rounding
 
 
 def random_matrices(n: int, count: int) -> Iterator[Matrix]:
-    """Plain ones and every kind of hard one: ties, forbidden arcs, near-equal scores, huge ranges."""
+    """Matrices of every hard kind: ties, forbidden arcs, near-equal scores, huge ranges."""
     rng = np.random.default_rng(n)
     shape = (n, n + 1)
     for _ in range(count):
@@ -104,7 +85,7 @@ def random_matrices(n: int, count: int) -> Iterator[Matrix]:
         yield np.where(rng.random(shape) < 0.3, -np.inf, plain)
         yield np.where(rng.random(shape) < 0.7, -np.inf, rng.integers(0, 3, size=shape))
         yield np.where(rng.random(shape) < 0.5, -np.inf, plain * 1e30)
-        # ROOT is tempting for every word, or for none.
+        # ROOT is the best head of every word, or of none.
         yield plain + np.where(np.arange(n + 1) == 0, rng.choice([-1e6, 1e6]), 0.0)
         # One long chain of best heads that closes to a cycle: contraction within contraction.
         yield plain + 10 * (np.arange(n + 1) == (np.arange(1, n + 1) % n + 1)[:, None])
@@ -112,8 +93,8 @@ def random_matrices(n: int, count: int) -> Iterator[Matrix]:
 
 @both_roots
 @both_trees
-@pytest.mark.parametrize(("n", "count"), [(1, 20), (2, 60), (3, 120), (4, 120), (5, 80), (6, 12)])
-def test_no_tree_scores_higher(n: int, count: int, decoder: decode.Decoder, roots: decode.Roots) -> None:
+@pytest.mark.parametrize(("n", "count"), [(1, 10), (2, 30), (3, 60), (4, 60), (5, 30), (6, 4)])
+def test_no_tree_scores_higher(n: int, count: int, decoder: Decoder, roots: Roots) -> None:
     for scores in random_matrices(n, count):
         assert_best_of_all(scores, decoder, roots)
 
@@ -129,17 +110,15 @@ def small_matrices(draw: st.DrawFn) -> Matrix:
 
 @both_roots
 @both_trees
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=80)
 @given(scores=small_matrices())
-def test_no_tree_scores_higher_whatever_the_matrix(
-    scores: Matrix, decoder: decode.Decoder, roots: decode.Roots
-) -> None:
+def test_no_tree_scores_higher_whatever_the_matrix(scores: Matrix, decoder: Decoder, roots: Roots) -> None:
     assert_best_of_all(scores, decoder, roots)
 
 
 @both_roots
-@pytest.mark.parametrize("n", [20, 35, 60])
-def test_mst_agrees_with_networkx(n: int, roots: decode.Roots) -> None:
+@pytest.mark.parametrize("n", [20, 35])
+def test_mst_agrees_with_networkx(n: int, roots: Roots) -> None:
     rng = np.random.default_rng(n)
     for scores in (rng.normal(size=(n, n + 1)), rng.integers(0, 4, size=(n, n + 1)).astype(np.float64)):
         # networkx knows no limit on roots: a penalty that outweighs every other difference stands in for it.
@@ -152,11 +131,43 @@ def test_mst_agrees_with_networkx(n: int, roots: decode.Roots) -> None:
         best = sum(scores[t - 1, j] for j, t in tree.edges)
         found = decode.mst(scores, roots=roots)
         assert_valid(found, "mst", roots)
-        assert tree_scores(scores, found) == pytest.approx(best, abs=1e-9)
+        assert total_score(scores, found) == pytest.approx(best, abs=1e-9)
+
+
+def best_projective_score(scores: Matrix, roots: Roots) -> float:
+    """Eisner's recursion in the order of its definition, with ROOT as position 0 or as a last step."""
+
+    @cache
+    def arc(head: int, end: int) -> float:
+        s, t = min(head, end), max(head, end)
+        inside = max(complete(s, r) + complete(t, r + 1) for r in range(s, t))
+        return inside + float(scores[end - 1, head]) if end else -np.inf
+
+    @cache
+    def complete(head: int, end: int) -> float:
+        if head == end:
+            return 0.0
+        children = range(head + 1, end + 1) if head < end else range(end, head)
+        return max(arc(head, child) + complete(child, end) for child in children)
+
+    n = len(scores)
+    if roots == "any":
+        return complete(0, n)
+    return max(complete(t, 1) + complete(t, n) + float(scores[t - 1, 0]) for t in range(1, n + 1))
 
 
 @both_roots
-def test_projective_finds_a_projective_tree_planted_in_noise(roots: decode.Roots) -> None:
+@pytest.mark.parametrize("n", [1, 2, 9, TILE, TILE + 1, TILE + 7, 2 * TILE + 3])
+def test_projective_score_is_that_of_the_recursion(n: int, roots: Roots) -> None:
+    rng = np.random.default_rng(n)
+    for scores in (rng.normal(size=(n, n + 1)), rng.integers(0, 4, size=(n, n + 1)).astype(np.float64)):
+        tree = decode.projective(scores, roots=roots)
+        assert_valid(tree, "projective", roots)
+        assert total_score(scores, tree) == pytest.approx(best_projective_score(scores, roots), abs=1e-9)
+
+
+@both_roots
+def test_projective_finds_a_projective_tree_planted_in_noise(roots: Roots) -> None:
     rng = np.random.default_rng(3)
     for n in (1, 2, 7, 40):
         planted = decode.projective(rng.normal(size=(n, n + 1)), roots=roots)
@@ -168,11 +179,9 @@ def test_projective_finds_a_projective_tree_planted_in_noise(roots: decode.Roots
 
 @both_roots
 @both_trees
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(data=st.data(), n=st.integers(1, 40))
-def test_answer_is_always_a_tree(
-    data: st.DataObject, n: int, decoder: decode.Decoder, roots: decode.Roots
-) -> None:
+def test_answer_is_always_a_tree(data: st.DataObject, n: int, decoder: Decoder, roots: Roots) -> None:
     seed = data.draw(st.integers(0, 2**32 - 1))
     share = data.draw(st.sampled_from([0.0, 0.5, 0.95, 1.0]))
     rng = np.random.default_rng(seed)
@@ -183,26 +192,26 @@ def test_answer_is_always_a_tree(
 @both_roots
 @both_trees
 def test_projective_score_is_at_most_the_mst_score_and_single_at_most_any(
-    decoder: decode.Decoder, roots: decode.Roots
+    decoder: Decoder, roots: Roots
 ) -> None:
     rng = np.random.default_rng(5)
-    for n in (10, 30, 80):
+    for n in (10, 30, 50):
         scores = rng.normal(size=(n, n + 1))
-        score = tree_scores(scores, decode.heads(scores, decoder=decoder, roots=roots))
-        assert score <= tree_scores(scores, decode.mst(scores, roots=roots)) + 1e-9
-        assert score <= tree_scores(scores, decode.heads(scores, decoder=decoder, roots="any")) + 1e-9
+        score = total_score(scores, decode.heads(scores, decoder=decoder, roots=roots))
+        assert score <= total_score(scores, decode.mst(scores, roots=roots)) + 1e-9
+        assert score <= total_score(scores, decode.heads(scores, decoder=decoder, roots="any")) + 1e-9
 
 
 @both_roots
 @both_trees
-def test_five_hundred_words(decoder: decode.Decoder, roots: decode.Roots) -> None:
+def test_five_hundred_words(decoder: Decoder, roots: Roots) -> None:
     scores = np.random.default_rng(0).normal(size=(500, 501)).astype(np.float32)
     assert_valid(decode.heads(scores, decoder=decoder, roots=roots), decoder, roots)
 
 
 @both_roots
 @pytest.mark.parametrize("decoder", ["mst", "projective", "argmax"])
-def test_no_words_give_no_heads(decoder: decode.Decoder, roots: decode.Roots) -> None:
+def test_no_words_give_no_heads(decoder: Decoder, roots: Roots) -> None:
     found = decode.heads(np.zeros((0, 1)), decoder=decoder, roots=roots)
     assert found.shape == (0,)
     assert found.dtype == np.int32
@@ -214,19 +223,19 @@ def test_argmax_takes_the_first_best_head_of_each_word_even_in_a_cycle() -> None
     assert decode.argmax(np.full((2, 3), -np.inf)).tolist() == [0, 0]
 
 
-@pytest.mark.parametrize("own", [1e9, np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("score", [1e9, np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("decoder", ["mst", "projective", "argmax"])
-def test_self_arcs_are_never_looked_at(decoder: decode.Decoder, own: float) -> None:
+def test_self_arcs_are_never_read(decoder: Decoder, score: float) -> None:
     scores = np.random.default_rng(1).normal(size=(12, 13))
     expected = decode.heads(scores, decoder=decoder)
-    scores[np.arange(12), np.arange(1, 13)] = own
+    scores[np.arange(12), np.arange(1, 13)] = score
     assert decode.heads(scores, decoder=decoder).tolist() == expected.tolist()
 
 
 @both_roots
 @pytest.mark.parametrize("decoder", ["mst", "projective", "argmax"])
-def test_layout_and_type_of_the_scores_do_not_matter_and_they_are_left_alone(
-    decoder: decode.Decoder, roots: decode.Roots
+def test_layout_and_type_of_the_scores_do_not_matter_and_they_are_not_changed(
+    decoder: Decoder, roots: Roots
 ) -> None:
     scores = np.random.default_rng(2).integers(-50, 50, size=(15, 16)).astype(np.float64)
     expected = decode.heads(scores.copy(), decoder=decoder, roots=roots).tolist()
@@ -240,18 +249,24 @@ def test_layout_and_type_of_the_scores_do_not_matter_and_they_are_left_alone(
         assert np.array_equal(np.array(variant), before)
 
 
-@both_trees
-@both_roots
-def test_ties_are_settled_the_same_way_every_time(decoder: decode.Decoder, roots: decode.Roots) -> None:
-    scores = np.random.default_rng(4).integers(0, 2, size=(30, 31)).astype(np.float32)
-    answers = {tuple(decode.heads(scores, decoder=decoder, roots=roots).tolist()) for _ in range(20)}
-    program = (
-        "import numpy as np; from biatt import decode;"
-        "scores = np.random.default_rng(4).integers(0, 2, size=(30, 31)).astype(np.float32);"
-        f"print(*decode.heads(scores, decoder={decoder!r}, roots={roots!r}))"
-    )
-    other = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert answers == {tuple(map(int, other.stdout.split()))}
+TIES = """
+import numpy as np
+from biatt import decode
+
+scores = np.random.default_rng(4).integers(0, 2, size=(40, 41)).astype(np.float32)
+for decoder in ("mst", "projective"):
+    for roots in ("single", "any"):
+        print(*decode.heads(scores, decoder=decoder, roots=roots))
+"""
+
+
+def test_ties_are_broken_the_same_way_in_every_process() -> None:
+    answers = {
+        subprocess.run([sys.executable, "-c", TIES], capture_output=True, text=True, check=True).stdout
+        for _ in range(2)
+    }
+    assert len(answers) == 1
+    assert len(answers.pop().splitlines()) == 4
 
 
 def test_one_word_with_only_its_self_arc_allowed_hangs_on_root() -> None:
@@ -277,7 +292,7 @@ def test_lowest_float_forbids_an_arc_like_minus_infinity() -> None:
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, 1e300])
 @pytest.mark.parametrize("decoder", ["mst", "projective", "argmax"])
-def test_a_score_that_is_none_is_named_in_the_error(decoder: decode.Decoder, bad: float) -> None:
+def test_the_error_names_a_score_that_is_not_a_number(decoder: Decoder, bad: float) -> None:
     scores = np.zeros((4, 5))
     scores[2, 1] = bad
     with pytest.raises(ValueError, match=r"from head 1 to dependent 3 is (nan|inf|1e\+300)"):
@@ -296,20 +311,3 @@ def test_unknown_decoder_and_roots_are_refused() -> None:
     for decoder in TREE_DECODERS:
         with pytest.raises(ValueError, match="roots is 'two'"):
             decode.heads(np.zeros((1, 2)), decoder=decoder, roots="two")  # type: ignore[arg-type]
-
-
-@both_roots
-def test_mst_time_grows_with_the_square_of_the_length(roots: decode.Roots) -> None:
-    def median_seconds(n: int) -> float:
-        rng = np.random.default_rng(n)
-        seconds = []
-        for _ in range(41):
-            scores = rng.normal(size=(n, n + 1))
-            begin = time.perf_counter()
-            decode.mst(scores, roots=roots)
-            seconds.append(time.perf_counter() - begin)
-        return float(np.median(seconds))
-
-    decode.mst(np.random.default_rng(0).normal(size=(9, 10)), roots=roots)  # compile
-    # 16 for n², 64 for n³; the larger matrices also leave the nearest cache.
-    assert median_seconds(400) / median_seconds(100) < 40

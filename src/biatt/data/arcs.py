@@ -52,12 +52,12 @@ def crossing_arcs(heads: Iterable[int], *, among: Iterable[bool] | None = None) 
     # An arc is crossed if an arc from a position inside it ends outside. The farthest ends decide that.
     farthest_left, farthest_right = list(range(len(heads) + 1)), list(range(len(heads) + 1))
     for dependent, head in enumerate(heads, 1):
-        if 0 <= head < dependent:
-            farthest_left[dependent] = min(farthest_left[dependent], head)
-            farthest_right[head] = max(farthest_right[head], dependent)
-        elif head > dependent:
-            farthest_left[head] = min(farthest_left[head], dependent)
-            farthest_right[dependent] = max(farthest_right[dependent], head)
+        if head >= 0:
+            left, right = (head, dependent) if head < dependent else (dependent, head)
+            if right > farthest_right[left]:
+                farthest_right[left] = right
+            if left < farthest_left[right]:
+                farthest_left[right] = left
     crossed = []
     for dependent, head in enumerate(heads, 1):
         left, right = (head, dependent) if head < dependent else (dependent, head)

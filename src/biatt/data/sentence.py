@@ -16,6 +16,7 @@ PHEAD, PDEPREL = DEPS, MISC  # CoNLL-X names for the same places
 COLUMNS = 10
 
 NO_HEAD = -1  # where the file has "_"
+LONGEST_SENTENCE = 5000  # words in a parsed sentence: memory grows with their square, time with their cube
 
 
 class Token(NamedTuple):
@@ -264,3 +265,10 @@ class Sentence:
     def __repr__(self) -> str:
         words = " ".join(self.forms[:6]) + (" ..." if len(self) > 6 else "")
         return f"<Sentence of {len(self)} words, {self.source}, line {self.line}: {words}>"
+
+
+def check_length(sentence: Sentence) -> None:
+    """Refuse a sentence that is too long to be parsed, or to train a parser on."""
+    if len(sentence) > LONGEST_SENTENCE:
+        fault = f"the sentence has {len(sentence):,} words; a parser takes up to {LONGEST_SENTENCE:,}."
+        raise FormatError(fault, source=sentence.source, line=sentence.line)

@@ -1,16 +1,11 @@
-"""From the scores of arcs to a dependency tree: spanning trees, projective trees, and plain argmax.
+"""From arc scores to a dependency tree: maximum spanning trees, projective trees, and argmax.
 
-Arc scores come as a matrix (n, n + 1) for n words: row t − 1 is the dependent t, column j the head j, and
-column 0 is ROOT. A tree's score is the sum of its arcs' scores. What all decoders have in common:
+`arc_scores` describes the matrix that all decoders take. Decoders choose as few forbidden arcs as possible:
+none if a tree without them exists; if every tree has forbidden arcs, they still return a tree. One child of
+ROOT (`roots="single"`) and, in `projective`, arcs that do not cross come first, even if they need forbidden
+arcs.
 
-- The self arc (t, t) is never chosen, and its score is never looked at.
-- −inf, or anything below −LIMIT, forbids an arc. Decoders take as few forbidden arcs as they can: none where
-  a tree without them exists; where none exists, a tree still comes back. One child of ROOT (`roots="single"`)
-  and, in `projective`, that no arcs cross are kept even at the cost of forbidden arcs.
-- Equal scores are settled by position, so the same matrix always gives the same tree.
-- NaN, +inf, or anything above LIMIT is a ValueError: it is the network that is at fault, not the input.
-
-Work is done in float64, and is exact up to its rounding of the widest range of scores within a row.
+Ties are broken by position, so the same matrix always gives the same tree.
 """
 
 from __future__ import annotations
@@ -19,17 +14,14 @@ import numpy as np
 import numpy.typing as npt
 
 from biatt.compiled import compiled
-from biatt.options import Decoder as Decoder
-from biatt.options import Roots as Roots
+from biatt.decode.arc_scores import NO_ARC, Heads, Matrix, first_best, has_single_root, prepared
+from biatt.options import Decoder, Roots
 
-Heads = npt.NDArray[np.int32]
-
-NO_ARC = -np.inf
-LIMIT = 1e250  # scores stay within ±LIMIT, so that no sum of them overflows
+TILE = 32  # words whose spans are computed together: they fill vector registers and stay in the cache
 
 
 def heads(arc_scores: npt.ArrayLike, *, decoder: Decoder = "mst", roots: Roots = "single") -> Heads:
-    """The head (0 … n) of every word, as an array (n,), by the named decoder."""
+    """The head (0 … n) of every word, (n,), by the named decoder."""
     if decoder == "mst":
         return mst(arc_scores, roots=roots)
     if decoder == "projective":
@@ -40,113 +32,29 @@ def heads(arc_scores: npt.ArrayLike, *, decoder: Decoder = "mst", roots: Roots =
 
 
 def argmax(arc_scores: npt.ArrayLike) -> Heads:
-    """The best head of every word by itself: may hold cycles, and none or several children of ROOT."""
-    _, best = _prepared(arc_scores)
+    """The best head of each word; there may be cycles, and any number of children of ROOT."""
+    _, best = prepared(arc_scores)
     return best
 
 
 def mst(arc_scores: npt.ArrayLike, *, roots: Roots = "single") -> Heads:
-    """The tree of the highest score, crossing arcs allowed: Chu-Liu-Edmonds in Tarjan's dense form, O(n²)."""
-    single = _wants_single(roots)
-    scores, best = _prepared(arc_scores)
-    return best if _spans(best, single) else _contract(scores, best, single)
+    """The tree with the highest score; arcs may cross. Chu-Liu-Edmonds in Tarjan's dense form, O(n²)."""
+    single = has_single_root(roots)
+    scores, best = prepared(arc_scores)
+    return best if spans(best, single) else _contract(scores, best, single)
 
 
 def projective(arc_scores: npt.ArrayLike, *, roots: Roots = "single") -> Heads:
-    """The tree of the highest score among those without crossing arcs: Eisner's algorithm, O(n³)."""
-    single = _wants_single(roots)
-    scores, best = _prepared(arc_scores)
-    if _spans(best, single) and _is_projective(best):
+    """The tree with the highest score among those without crossing arcs: Eisner's algorithm, O(n³)."""
+    single = has_single_root(roots)
+    scores, best = prepared(arc_scores)
+    if spans(best, single) and _is_projective(best):
         return best
     return _eisner(scores, single)
 
 
-def _wants_single(roots: Roots) -> bool:
-    if roots not in ("single", "any"):
-        raise ValueError(f"The number of roots is {roots!r}, but must be 'single' or 'any'.")
-    return roots == "single"
-
-
-def _prepared(arc_scores: npt.ArrayLike) -> tuple[npt.NDArray[np.float64], Heads]:
-    """A float64 copy of the scores, made finite and relative to each row's best; and each row's best head."""
-    # Always a fresh, writable, C-ordered copy: the kernels work in it, and are compiled for one type only.
-    scores = np.array(arc_scores, dtype=np.float64, order="C")
-    if scores.ndim != 2 or scores.shape[1] != scores.shape[0] + 1:
-        raise ValueError(f"Arc scores have the shape {scores.shape}, but must have (n, n + 1) for n words.")
-    best = np.empty(len(scores), dtype=np.int32)
-    if not _prepare(scores, best):
-        row, head = np.argwhere(~(scores < LIMIT))[0]
-        raise ValueError(
-            f"The score of the arc from head {head} to dependent {row + 1} is {scores[row, head]}, "
-            f"but must be −inf or a number below {LIMIT:g}."
-        )
-    return scores, best
-
-
 @compiled
-def _best(row: npt.NDArray[np.float64], first: int) -> int:
-    """The first position of the highest score in row[first:]."""
-    top, position = row[first], first
-    for u in range(first + 1, len(row)):
-        if row[u] > top:
-            top, position = row[u], u
-    return position
-
-
-@compiled
-def _prepare(scores: npt.NDArray[np.float64], best: Heads) -> bool:
-    """Rewrite scores in place and fill best; False if there is a NaN or a score above LIMIT.
-
-    A word takes exactly one head, so a constant added to its row changes no comparison of trees: each row is
-    shifted to have its best arc at 0, which keeps small differences when rows differ widely in size.
-    """
-    n = scores.shape[0]
-    faults = 0
-    forbidden = -n  # without the self arcs
-    for t in range(n):
-        scores[t, t + 1] = NO_ARC
-        for j in range(n + 1):
-            score = scores[t, j]
-            faults += not score < LIMIT  # so written, it counts NaN as well
-            forbidden += score <= -LIMIT
-            scores[t, j] = NO_ARC if score <= -LIMIT else score
-    if faults > 0:
-        return False
-    for t in range(n):
-        best[t] = _best(scores[t], 0)
-        top = scores[t, best[t]]
-        if top == NO_ARC:  # one of them it must be, none better than another
-            scores[t] = 0.0
-            scores[t, t + 1] = NO_ARC
-            continue
-        for j in range(n + 1):
-            scores[t, j] -= top
-    if forbidden > 0:
-        _penalise(scores)
-    return True
-
-
-@compiled
-def _penalise(scores: npt.NDArray[np.float64]) -> None:
-    """Give forbidden arcs, other than self arcs, a score so low that a best tree has as few as it can.
-
-    A finite one, because a tree has to be found also where every tree has forbidden arcs.
-    """
-    n = scores.shape[0]
-    widest = 0.0
-    for score in scores.flat:
-        if score != NO_ARC:
-            widest = max(widest, -score)
-    # Trees with as many forbidden arcs differ by n · widest at the most.
-    penalty = -2.0 * n * widest if widest > 0 else -1.0
-    for t in range(n):
-        for j in range(n + 1):
-            if j != t + 1 and scores[t, j] == NO_ARC:
-                scores[t, j] = penalty
-
-
-@compiled
-def _spans(heads: Heads, single: bool) -> bool:
+def spans(heads: Heads, single: bool) -> bool:
     """`data.arcs.is_tree`, compiled: `mst` asks it for every sentence. `single`: ROOT has one child."""
     n = len(heads)
     if np.any(heads < 0) or np.any(heads > n) or (single and n > 0 and np.sum(heads == 0) != 1):
@@ -163,21 +71,20 @@ def _spans(heads: Heads, single: bool) -> bool:
 
 
 @compiled
-def _contract(scores: npt.NDArray[np.float64], best: Heads, single: bool) -> Heads:
-    """The maximum spanning tree of prepared scores, which are used up, given each row's best head.
+def _contract(scores: Matrix, best: Heads, single: bool) -> Heads:
+    """The maximum spanning tree of prepared scores, which are overwritten, given each row's best head.
 
-    Grow a path backwards along best entering arcs: from a node to its best head, to the best head of that,
-    and on. If it reaches ROOT, or a node that does, all of its arcs stand. If it bites its own tail, the
-    cycle is contracted to one new node, whose row of entering arcs is
+    Follow best heads from each word in turn: a path. If it reaches ROOT, or a node whose path does, all of
+    its arcs are kept. If it comes back to one of its own nodes, that cycle is contracted to a new node, whose
+    entering arcs have the scores
 
-        row[u] = max over members c of  scores[c, u] − score of the arc chosen for c:
+        row[u] = max over members c of  scores[c, u] − score of the arc chosen for c,
 
-    what is lost by breaking the cycle at c. Only rows are merged; columns stay the words they were. A cycle
-    of k nodes costs k rows of n + 1 and removes k − 1 nodes; each node scans its row once: O(n²) in all.
+    the loss from breaking the cycle at c. Only rows are merged; columns are always words. A cycle of k nodes
+    costs k rows of n + 1 and removes k − 1 nodes; each node scans its row once: O(n²) in all.
 
-    For a single root, ROOT's column is left out of every scan until one node is left. That is what an endless
-    penalty on arcs from ROOT would do, but without its rounding (Gabow and Tarjan 1984; Stanojević and
-    Cohen 2021).
+    For a single root, ROOT's column is left out of every scan until one node is left. An infinite penalty on
+    arcs from ROOT would do the same, but with rounding (Gabow and Tarjan 1984; Stanojević and Cohen 2021).
     """
     n = scores.shape[0]
     # Nodes 1 … n are words, n + 1 … are contracted cycles: at most n − 1, as each removes at least one node.
@@ -205,15 +112,19 @@ def _contract(scores: npt.NDArray[np.float64], best: Heads, single: bool) -> Hea
             if not on_path[node]:
                 row = row_of[node]
                 first = 1 if single and outermost > 1 else 0
-                # A word's best head is known already, unless it is ROOT out of turn.
-                head = best[node - 1] if node <= n and best[node - 1] >= first else _best(scores[row], first)
+                # A word's best head is known already, unless it is ROOT and ROOT is left out.
+                head = (
+                    best[node - 1]
+                    if node <= n and best[node - 1] >= first
+                    else first_best(scores[row], first)
+                )
                 source[node], target[node], chosen[node] = head, entered[row, head], scores[row, head]
                 path[length] = node
                 length += 1
                 on_path[node] = True
                 node = node_of[head]
                 continue
-            # The path came back to `node`: contract the cycle into the row of its first member.
+            # The path came back to `node`: contract the cycle into that node's row.
             last += 1
             row = row_of[last] = row_of[node]
             for u in range(n + 1):
@@ -255,79 +166,134 @@ def _contract(scores: npt.NDArray[np.float64], best: Heads, single: bool) -> Hea
 
 
 @compiled
-def _eisner(scores: npt.NDArray[np.float64], single: bool) -> Heads:
+def _eisner(scores: Matrix, single: bool) -> Heads:
     """The best projective tree of prepared scores.
 
-    For words s and t, whichever is on the left: arc[s, t] is the best score of the span between them with s
-    the head of t, complete[s, t] that of the span in which s is above all words up to and including t. ROOT
-    stays out of this chart and is added at the end, where the number of its children can be settled.
+    ROOT is not in the chart of spans but is added at the end, where the number of its children is known.
+    prefix[e] is the best score of words 1 … e. with_child[c] is that of words 1 … c if c is a child of ROOT
+    with no dependents to its right yet, in whose subtree first_word[c] is the first word.
     """
     n = scores.shape[0]
-    arc = np.zeros((n + 1, n + 1))
-    complete = np.zeros((n + 1, n + 1))
-    mirrored = np.zeros((n + 1, n + 1))  # complete, transposed: all inner loops run along rows
-    middle = np.zeros((n + 1, n + 1), dtype=np.int32)  # where arc[s, t] is split, the same for arc[t, s]
-    child = np.zeros((n + 1, n + 1), dtype=np.int32)  # the outermost dependent of s within complete[s, t]
-    for width in range(1, n):
-        for s in range(1, n + 1 - width):
-            t = s + width
-            split, best = s, complete[s, s] + complete[t, s + 1]
-            for r in range(s + 1, t):
-                score = complete[s, r] + complete[t, r + 1]
-                if score > best:
-                    split, best = r, score
-            middle[s, t] = middle[t, s] = split
-            arc[s, t] = best + scores[t - 1, s]
-            arc[t, s] = best + scores[s - 1, t]
-
-            for head, end in ((s, t), (t, s)):
-                split, best = end, arc[head, end]
-                for r in range(s + 1, t):
-                    score = arc[head, r] + mirrored[end, r]
-                    if score > best:
-                        split, best = r, score
-                child[head, end] = split
-                complete[head, end] = mirrored[end, head] = best
-
-    # prefix[e] is the best score of words 1 … e; with_child[c] the same for e = c if c is a child of ROOT
-    # without dependents to its right yet, in whose subtree begin[c] is the first word.
+    arc, right, left = _chart(scores)
     prefix = np.zeros(n + 1)
     with_child = np.empty(n + 1)
-    begin = np.ones(n + 1, dtype=np.int32)
+    first_word = np.ones(n + 1, dtype=np.int32)
     last_child = np.zeros(n + 1, dtype=np.int32)
     for e in range(1, n + 1):
-        with_child[e] = complete[e, 1] + scores[e - 1, 0]
+        with_child[e] = left[1, e] + scores[e - 1, 0]
         if not single:
             for b in range(2, e + 1):
-                score = prefix[b - 1] + complete[e, b] + scores[e - 1, 0]
+                score = prefix[b - 1] + left[b, e] + scores[e - 1, 0]
                 if score > with_child[e]:
-                    begin[e], with_child[e] = b, score
-        last_child[e], prefix[e] = 1, with_child[1] + complete[1, e]
+                    first_word[e], with_child[e] = b, score
+        last_child[e], prefix[e] = 1, with_child[1] + right[1, e]
         for c in range(2, e + 1):
-            score = with_child[c] + complete[c, e]
+            score = with_child[c] + right[c, e]
             if score > prefix[e]:
                 last_child[e], prefix[e] = c, score
 
     heads = np.zeros(n, dtype=np.int32)
-    stack = [(n, n)]  # spans complete[s, t] still to be unfolded; a first one tells the compiler their type
+    stack = [(n, n)]  # (head, end) of complete spans to unfold; the first tells the compiler their type
     e = n
     while e > 0:
         c = int(last_child[e])
-        b = int(begin[c])
+        b = int(first_word[c])
         stack.append((c, b))
         stack.append((c, e))
         e = b - 1
     while stack:
-        s, t = stack.pop()
-        if s == t:
-            continue
-        c = int(child[s, t])
-        heads[c - 1] = s
-        r = int(middle[s, c])
-        stack.append((c, t))
-        stack.append((min(s, c), r))
-        stack.append((max(s, c), r + 1))
+        head, end = stack.pop()
+        if head != end:
+            c, r = _unfold(arc, right, left, head, end)
+            heads[c - 1] = head
+            stack.append((c, end))
+            stack.append((min(head, c), r))
+            stack.append((max(head, c), r + 1))
     return heads
+
+
+@compiled
+def _chart(scores: Matrix) -> tuple[Matrix, Matrix, Matrix]:
+    """The best scores of all spans of words, without ROOT. For s < t:
+
+    arc[s, t] and arc[t, s]: of the span s … t whose first word is the head of its last, or the other way
+    round; right[s, t]: of the span s … t with all words below s; left[s, t]: with all words below t. They
+    obey
+
+        arc[s, t] = max over s ≤ r < t of  right[s, r] + left[r + 1, t]  + score of the arc s → t,
+        right[s, t] = max over s < r ≤ t of  arc[s, r] + right[r, t],
+        left[s, t] = max over s ≤ r < t of  left[s, r] + arc[t, r].
+
+    Spans are computed for TILE words t at a time, and for each of these from s = t − 1 backwards. So the
+    terms of one s and one r < tile are the same operation for a whole vector of t, on columns that are kept
+    together.
+    """
+    n = scores.shape[0]
+    arc, right, left = np.zeros((n + 1, n + 1)), np.zeros((n + 1, n + 1)), np.zeros((n + 1, n + 1))
+    # Columns of the tile: left[:, t], right[:, t] and arc[t, :], a row for each position.
+    left_of, right_of, arc_of = np.zeros((n + 2, TILE)), np.zeros((n + 2, TILE)), np.zeros((n + 2, TILE))
+    inner, best_right, best_left = np.empty(TILE), np.empty(TILE), np.empty(TILE)
+    for tile in range(1, n + 1, TILE):
+        width = min(TILE, n + 1 - tile)
+        left_of[tile : tile + width] = 0.0
+        for s in range(tile + width - 2, 0, -1):
+            inner[:] = NO_ARC
+            best_right[:] = NO_ARC
+            best_left[:] = NO_ARC
+            _raise_to_sums(inner, right, s, left_of, 1, tile)
+            _raise_to_sums(best_right, arc, s, right_of, 0, tile)
+            _raise_to_sums(best_left, left, s, arc_of, 0, tile)
+            for i in range(max(0, s + 1 - tile), width):
+                t = tile + i
+                between = max(inner[i], left_of[s + 1, i])
+                to_right, to_left = best_right[i], best_left[i]
+                for r in range(max(tile, s + 1), t):
+                    between = max(between, right[s, r] + left_of[r + 1, i])
+                    to_right = max(to_right, arc[s, r] + right_of[r, i])
+                    to_left = max(to_left, left[s, r] + arc_of[r, i])
+                arc[s, t] = between + scores[t - 1, s]
+                arc[t, s] = arc_of[s, i] = between + scores[s - 1, t]
+                right[s, t] = right_of[s, i] = max(arc[s, t], to_right)
+                left[s, t] = left_of[s, i] = max(arc[t, s], to_left)
+    return arc, right, left
+
+
+@compiled
+def _raise_to_sums(best: Matrix, table: Matrix, s: int, columns: Matrix, shift: int, tile: int) -> None:
+    """best[i] = max(best[i], table[s, r] + columns[r + shift, i]) for all r with s < r < tile."""
+    r = s + 1
+    while r + 4 <= tile:  # four at a time: `best` is read and written less often
+        a, b, c, d = table[s, r], table[s, r + 1], table[s, r + 2], table[s, r + 3]
+        for i in range(TILE):
+            k = r + shift
+            sum_of_a, sum_of_b = a + columns[k, i], b + columns[k + 1, i]
+            sum_of_c, sum_of_d = c + columns[k + 2, i], d + columns[k + 3, i]
+            best[i] = max(best[i], max(max(sum_of_a, sum_of_b), max(sum_of_c, sum_of_d)))
+        r += 4
+    while r < tile:
+        for i in range(TILE):
+            best[i] = max(best[i], table[s, r] + columns[r + shift, i])
+        r += 1
+
+
+@compiled
+def _unfold(arc: Matrix, right: Matrix, left: Matrix, head: int, end: int) -> tuple[int, int]:
+    """The outermost child of `head` in the best span from it to `end`, and where the arc's span is split.
+
+    Maxima are found again instead of being stored: a tree has n arcs, the chart n² spans.
+    """
+    child, best = end, arc[head, end]
+    for r in range(min(head, end) + 1, max(head, end)):
+        score = arc[head, r] + (right[r, end] if head < end else left[end, r])
+        if score > best:
+            child, best = r, score
+    s, t = min(head, child), max(head, child)
+    split, best = s, right[s, s] + left[s + 1, t]
+    for r in range(s + 1, t):
+        score = right[s, r] + left[r + 1, t]
+        if score > best:
+            split, best = r, score
+    return child, split
 
 
 @compiled

@@ -16,8 +16,9 @@ from biatt.config import Config
 from biatt.data.conll import read
 from biatt.data.files import replacing
 from biatt.data.scores import split_scores
-from biatt.data.sentence import Sentence
-from biatt.decode.confidence import fitted
+from biatt.data.sentence import Sentence, check_length
+from biatt.decode.apply import with_best_tree
+from biatt.decode.temperature import fitted
 from biatt.encoding.batches import Batch, collate, in_batches, with_dropout
 from biatt.encoding.vocabulary import Vocabulary
 from biatt.encoding.word_vectors import read_vectors
@@ -27,7 +28,7 @@ from biatt.model_folder import CARD, FINGERPRINT, TOKENISER, is_begun, is_finish
 from biatt.network.autograd import in_threads
 from biatt.network.losses import log_likelihood
 from biatt.network.model import BiAtt, Noise, scores, torch_device
-from biatt.parser import BATCH_WORDS, Parser, with_best_tree
+from biatt.parser import BATCH_WORDS, Parser
 from biatt.presets import PipelineConfig
 from biatt.training.card import model_card
 from biatt.training.run import Listener, Run, Silent, fingerprint_of, make_folder
@@ -257,7 +258,7 @@ class ParserRun(Run):
             values.append(float(log_likelihood(output, batch)))
             self.check_finite("dev log-likelihood", values[-1])
             return [
-                with_best_tree(self.dev_sentences[i], sentence_scores, self.vocabulary)
+                with_best_tree(self.dev_sentences[i], sentence_scores, self.vocabulary.relations)
                 for i, sentence_scores in zip(indices, split_scores(scores(output), batch.words), strict=True)
             ]
 
@@ -290,6 +291,8 @@ def split_treebank(
         chosen = set(order[:size].tolist())
         held_out = [sentence for i, sentence in enumerate(sentences) if i in chosen]
         sentences = [sentence for i, sentence in enumerate(sentences) if i not in chosen]
+    for sentence in (*sentences, *held_out):
+        check_length(sentence)
     names = " ".join(map(str, files))
     if not sentences:
         raise TrainingError(f"{names}: there is no sentence to train on.")

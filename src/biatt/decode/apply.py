@@ -1,0 +1,86 @@
+"""Apply a network's scores to a sentence: a copy with its tree, and its confidence if asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from biatt.data.scores import Scores, Temperature
+from biatt.data.sentence import Sentence
+from biatt.decode.arc_scores import Heads
+from biatt.decode.confidence import SentenceConfidence
+from biatt.decode.decoders import heads as decoded_heads
+from biatt.decode.k_best import k_best
+from biatt.options import Decoder, Roots
+
+SENT_ID = "# sent_id = "
+
+
+def default_roots(sentence: Sentence) -> Roots:
+    """Trees in CoNLL-U have one root; in CoNLL-X they may have several."""
+    return "single" if sentence.format == "conllu" else "any"
+
+
+def with_best_tree(
+    sentence: Sentence,
+    scores: Scores,
+    relations: Sequence[str],
+    *,
+    decoder: Decoder = "mst",
+    roots: Roots | None = None,
+    fill_deps: bool = False,
+    temperature: Temperature | None = None,
+) -> Sentence:
+    """A copy of the sentence with the best tree; with a temperature, it carries its confidence and scores.
+
+    `relations` are the names of the relations that are scored.
+    """
+    roots = roots or default_roots(sentence)
+    heads = decoded_heads(scores.agreement, decoder=decoder, roots=roots)
+    confidence = None
+    if temperature is not None:
+        confidence = SentenceConfidence(scores, roots=roots, temperature=temperature)
+    return _with_heads(sentence, scores, heads, relations, fill_deps=fill_deps, confidence=confidence)
+
+
+def with_k_best_trees(
+    sentence: Sentence,
+    scores: Scores,
+    relations: Sequence[str],
+    k: int,
+    *,
+    roots: Roots | None = None,
+    temperature: Temperature,
+) -> list[Sentence]:
+    """Copies of the sentence with the k most probable trees, best first; fewer if there are fewer trees.
+
+    They carry their confidence. Every copy has a sent_id of its own: the first keeps that of the sentence,
+    the second has -k2 after it, and so on.
+    """
+    confidence = SentenceConfidence(scores, roots=roots or default_roots(sentence), temperature=temperature)
+    trees = k_best(confidence.heads, k, roots=roots or default_roots(sentence))
+    copies = [_with_heads(sentence, scores, heads, relations, confidence=confidence) for heads, _ in trees]
+    for rank, copy in enumerate(copies[1:], 2):
+        copy.verbatim = [
+            (place, f"{line}-k{rank}" if line.startswith(SENT_ID) else line) for place, line in copy.verbatim
+        ]
+    return copies
+
+
+def _with_heads(
+    sentence: Sentence,
+    scores: Scores,
+    heads: Heads,
+    relations: Sequence[str],
+    *,
+    fill_deps: bool = False,
+    confidence: SentenceConfidence | None = None,
+) -> Sentence:
+    relation_scores = scores.relation_scores(heads)
+    names = [relations[i] for i in np.argmax(relation_scores, -1)]
+    parsed = sentence.with_tree(heads.tolist(), names, fill_deps=fill_deps)
+    if confidence is not None:
+        parsed.scores = scores
+        parsed.confidence = confidence.of(heads, relation_scores)
+    return parsed
