@@ -70,6 +70,24 @@ def test_an_error_shows_the_name_of_a_file_safely(capfd: pytest.CaptureFixture[s
     assert capfd.readouterr() == ("", f"biatt: {shown}\n")
 
 
+def test_characters_that_the_output_cannot_encode_are_escaped(tmp_path: Path) -> None:
+    path = tmp_path / "gold.conllu"
+    write([Sentence.from_words(["東"], heads=[0], deprels=["根"])], path)
+    command = [*MAIN, "evaluate", str(path), str(path)]
+    done = subprocess.run(command, capture_output=True, env={**ENVIRONMENT, "PYTHONIOENCODING": "ascii"})
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert rb"\u6839" in done.stdout
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
+def test_output_that_cannot_be_written_is_one_sentence(files: tuple[Path, Path]) -> None:
+    with open("/dev/full", "wb") as full:
+        command = [*MAIN, "evaluate", *map(str, files)]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, env=ENVIRONMENT)
+    assert done.returncode == 2
+    assert done.stderr == b"biatt: <stdout>: cannot be written: no space left on device.\n"
+
+
 @pytest.mark.skipif(os.name != "posix", reason="pipes of a POSIX shell")
 @pytest.mark.parametrize("options", [[], ["--json"]])
 def test_reader_that_leaves_ends_the_verb_as_it_ends_parse(tmp_path: Path, options: list[str]) -> None:

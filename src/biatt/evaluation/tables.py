@@ -2,26 +2,37 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable
+from io import BytesIO, TextIOWrapper
 
 from rich import box
 from rich.console import Console
 from rich.table import Table as RichTable
 
+from biatt.data.files import writing
 from biatt.data.visible import visible
 from biatt.evaluation.results import Table
 
 
 def print_tables(tables: Iterable[Table]) -> None:
     """Print tables: numbers aligned to the right, long texts folded."""
-    console = Console(highlight=False, markup=False, emoji=False)  # a relation may look like markup
-    # Captured and written here, since rich's own writing turns a closed pipe into exit code 1.
-    with console.capture() as drawn:
-        for table in tables:
-            console.print(_drawn(table))
-    sys.stdout.write(drawn.get())
-    sys.stdout.flush()
+    # Drawn into memory and written like any other output, since rich would turn a closed pipe into exit code
+    # 1, and stop at a character that the encoding of the terminal does not have.
+    terminal = Console()
+    drawn = BytesIO()
+    console = Console(
+        file=TextIOWrapper(drawn, terminal.encoding, errors="backslashreplace", write_through=True),
+        width=terminal.width,
+        force_terminal=terminal.is_terminal,
+        no_color=terminal.no_color,
+        highlight=False,
+        markup=False,  # a relation may look like markup
+        emoji=False,
+    )
+    for table in tables:
+        console.print(_drawn(table))
+    with writing("-") as stream:
+        stream.write(drawn.getvalue())
 
 
 def _drawn(table: Table) -> RichTable:
