@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from biatt.data.visible import visible
 from biatt.errors import FormatError
 from biatt.options import ConllFormat
 
@@ -17,6 +19,9 @@ COLUMNS = 10
 
 NO_HEAD = -1  # where the file has "_"
 LONGEST_SENTENCE = 5000  # words in a parsed sentence: memory grows with their square, time with their cube
+LONG_SENTENCE = 3000  # words: from here on, parsing takes 10 seconds or more
+
+log = logging.getLogger(__name__)  # INFO: that a sentence takes long; the command line shows it
 
 
 class Token(NamedTuple):
@@ -268,7 +273,11 @@ class Sentence:
 
 
 def check_length(sentence: Sentence) -> None:
-    """Refuse a sentence that is too long to be parsed, or to train a parser on."""
+    """Refuse a sentence that is too long to parse or to train on; announce one that takes long."""
+    words = f"{len(sentence):,} words"
     if len(sentence) > LONGEST_SENTENCE:
-        fault = f"the sentence has {len(sentence):,} words; a parser takes up to {LONGEST_SENTENCE:,}."
+        fault = f"the sentence has {words}; a parser takes up to {LONGEST_SENTENCE:,}."
         raise FormatError(fault, source=sentence.source, line=sentence.line)
+    if len(sentence) >= LONG_SENTENCE:
+        where = f"{visible(sentence.source)}, line {sentence.line}"
+        log.info("%s: a sentence of %s, which can take a minute.", where, words)

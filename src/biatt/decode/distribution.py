@@ -110,13 +110,15 @@ def _penalised(scores: Matrix) -> Matrix:
 
 def _eliminated(scores: Matrix, single: bool) -> _Elimination:
     n = len(scores)
-    logs = scores.copy()
-    offset = _normalise(logs, single)
-    weights = np.exp(logs)
+    weights = scores.copy()
+    offset = _normalise(weights, single)
+    np.exp(weights, out=weights)
     factors, pivots, order = weights.copy(), np.empty(n), np.arange(n + 1)
     log_z = _eliminate(factors, pivots, order, single)
     if UNDERFLOW < log_z < np.inf:
         return _Elimination(offset + log_z, weights, factors, pivots, order, False)
+    logs = scores.copy()
+    _normalise(logs, single)
     factors, order = logs.copy(), np.arange(n + 1)
     log_z = _log_eliminate(factors, pivots, order, single)
     return _Elimination(offset + log_z, logs, factors, pivots, order, True)
