@@ -19,6 +19,7 @@ import matplotlib
 import numpy as np
 import sections
 import torch
+from decoding import decoding
 from threadpoolctl import threadpool_limits
 from timing import rounded
 from workload import FULL, QUICK, Workload, prepare
@@ -38,6 +39,7 @@ SECTIONS = {
         sections.training,
         sections.budgets,
         sections.sentence_lengths,
+        decoding,
         sections.latency,
         sections.start_up,
         sections.memory,

@@ -19,9 +19,9 @@ import torch
 from timing import interleaved, ratio, throughput
 from workload import Workload, untrained
 
+from biatt import decode
 from biatt.data.conll import read, write
 from biatt.data.sentence import Sentence
-from biatt.decode import decoders as decode
 from biatt.encoding.batches import Batch, by_length, collate, shuffled
 from biatt.network.autograd import in_threads
 from biatt.network.losses import log_likelihood

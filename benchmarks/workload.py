@@ -29,12 +29,13 @@ class Sizes:
     lengths: tuple[int, ...]
     latency_calls: int
     long_sentence: int
+    decoded_lengths: tuple[int, ...] = (25, 100, 400, 2000)
     parsing_budgets: tuple[int, ...] = (100, 250, 500, 1000)  # words a batch
     training_budgets: tuple[int, ...] = (50, 100, 200, 400)
 
 
 FULL = Sizes(None, 4, 4000, 4000, (10, 20, 50, 100, 200, 500, 1000), 300, 2000)
-QUICK = Sizes(100, 2, 200, 200, (10, 20, 50), 20, 200, (100,), (50,))
+QUICK = Sizes(100, 2, 200, 200, (10, 20, 50), 20, 200, (10, 50), (100,), (50,))
 
 
 @dataclass(frozen=True)

@@ -38,6 +38,7 @@ KEYS: dict[str, set[str]] = {
     "training": {"words", "batch_words", "fused", "torch", "fused_over_torch"},
     "budgets": {"parsing_fused", "parsing_torch", "training_fused"},
     "sentence_lengths": {"25", "100"},
+    "decoding": {"lengths", "k_best_trees", "milliseconds"},
     "latency": {"words", "calls", "fused", "torch"},
     "start_up": {"biatt_parse_seconds", "import_torch_seconds", "python_seconds"},
     "memory": {"dev_file_mib", "long_sentence_words", "long_sentence_mib", "import_torch_mib"},
