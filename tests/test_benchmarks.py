@@ -129,6 +129,34 @@ def test_raw_text_is_scored_and_timed(tmp_path: Path, monkeypatch: pytest.Monkey
     assert all(set(found["speed"][part]) == SPEEDS for part in ("raw text", "tokeniser"))
 
 
+@pytest.mark.slow
+def test_same_weights_trains_in_a_process_and_keeps_the_losses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    same_weights = load("same_weights", monkeypatch)
+    monkeypatch.setattr(same_weights, "SETTINGS", ("hidden=8", "epochs=2"))
+    write(generate(20, seed=1), tmp_path / "train.conllu")
+    digest, losses = same_weights.train(tmp_path / "train.conllu", tmp_path / "model", threads=1)
+    assert len(digest) == 16
+    assert len(losses) == 2
+    assert losses[0] > losses[1] > 0
+
+
+@pytest.mark.parametrize(
+    ("second", "code", "weights", "parted"),
+    [(("a", [3.0, 2.0]), 0, {"a": 2}, []), (("b", [3.0, 2.5]), 1, {"a": 1, "b": 1}, [2])],
+)
+def test_same_weights_counts_digests_and_tells_where_runs_part(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, second: Any, code: int, weights: Any, parted: list[int]
+) -> None:
+    same_weights = load("same_weights", monkeypatch)
+    trained = iter([("a", [3.0, 2.0]), second])
+    monkeypatch.setattr(same_weights, "train", lambda *_: next(trained))
+    assert same_weights.main(["--runs", "2", "--busy", "1", "--out", str(tmp_path)]) == code
+    report = json.loads((tmp_path / "same_weights.json").read_text())
+    assert (report["runs"], report["weights"], report["parted_in_epoch"]) == (2, weights, parted)
+
+
 def test_paths_take_turns_after_one_round_to_warm_up(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[str] = []
     paths = {name: lambda name=name: calls.append(name) for name in "ab"}

@@ -83,7 +83,13 @@ def compiled(function: Callable[..., T], **options: Any) -> Callable[..., T]:
 
 
 def compiled_fast(function: Callable[..., T]) -> Callable[..., T]:
-    """The same where sums may be taken in any order, which lets them use vector instructions."""
+    """The same where sums may be taken in any order, which lets them use vector instructions.
+
+    An innermost loop that sums must store nothing. Where a loop stores, LLVM compares the addresses of its
+    arrays when it runs: if one begins less than a few vectors (up to 256 bytes) after another, the loop runs
+    without vectors. A sum is then taken in another order, so its last digit depends on where malloc put the
+    arrays, and differs from run to run. Without sums, both loops give the same bits.
+    """
     return compiled(function, fastmath={"reassoc", "contract", "nsz", "arcp"})
 
 

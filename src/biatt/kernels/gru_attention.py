@@ -222,9 +222,10 @@ def attend(memory: Floats, start: int, f: Floats, v: Floats, log_a: Floats, a: F
             total += v[k] / (ONE + e[k] * f[k])
         log_a[j] = np.float32(-2) * total  # Σ v tanh(…) but for the constant Σ v, which softmax forgets
         top = max(top, log_a[j])
-    total = ZERO
     for j in range(len(a)):
         a[j] = exp(log_a[j] - top)
+    total = ZERO
+    for j in range(len(a)):  # apart from the loop above: see `compiled_fast`
         total += a[j]
     shift = top + np.log(total)
     for j in range(len(a)):
