@@ -7,7 +7,6 @@ import logging
 import os
 import shlex
 import sys
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
@@ -227,56 +226,48 @@ def parse(
         bool, typer.Option("--retag", help="Tag CoNLL sentences anew, even where they have tags.")
     ] = False,
     threads: Annotated[int, typer.Option(min=1, help=THREADS_HELP)] = 1,
+    max_size: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="BYTES",
+            help="Refuse larger input, after decompression; default: no limit, but compressed input may not "
+            "expand more than a hundredfold beyond 64 MiB.",
+        ),
+    ] = None,
     device: Annotated[str, typer.Option(help="cpu, or cuda for a GPU.")] = "cpu",
 ) -> None:
     """Parse raw text, tokens or a CoNLL file.
 
-    Tokens are kept where they are given, and tags too, unless --retag says otherwise: of a tagged CoNLL file,
-    HEAD and DEPREL change and everything else stays as it was, byte for byte.
+    Tokens and tags that are given are kept, unless --retag asks for new tags; missing tags are added. In a
+    fully tagged CoNLL file, HEAD and DEPREL change and everything else stays as it was, byte for byte. From a
+    pipe, each sentence is written as soon as it has been read.
     """
     if text is not None and file is not None:
-        raise ConfigError("--text takes the place of a file: give one of them.")
-    if k_best > 1 and (retag or fill_deps):
-        raise ConfigError(f"--k-best does not go with {'--retag' if retag else '--fill-deps'}.")
-    if k_best > 1 and threads > 1:
-        raise ConfigError("--k-best works with one thread.")
-    if k_best > 1 and decode != "mst":
-        raise ConfigError(f"--k-best finds spanning trees: it has no --decode {decode}.")
-    from biatt.data.files import reading
-    from biatt.data.text import read_input
-    from biatt.display.output import format_for, write_parsed
+        raise ConfigError("Give a file or --text, not both.")
+    from biatt.parse_file import parse_file
 
-    out_format = format or format_for(output, terminal=sys.stdout.isatty())
-    source: Any = "-" if file is None else file
-    name = "--text" if text is not None else "<stdin>" if source == "-" else source
+    source: str | io.BytesIO = file or "-"
     if text is not None:
-        source, input_format = (
-            io.BytesIO(text.encode(errors="surrogateescape")),
-            input_format or "text",
-        )
-    elif source == "-" and sys.stdin.isatty():
-        print("Reading from the terminal: end with Ctrl-D, or see --help.", file=sys.stderr)
-    parser = biatt.load(model, device=device)
-    parsed: Iterator[biatt.Sentence]
-    with reading(source, name=name) as stream:
-        sentences = read_input(stream, input_format, parser.sentences, name=name)
-        if k_best > 1:
-            parsed = (
-                tree.with_comment(f"# k_best = {rank}")
-                for sentence in sentences
-                for rank, tree in enumerate(parser.k_best(sentence, k_best, roots=roots), 1)
-            )
-        else:
-            parsed = parser.parse(
-                sentences,
-                decoder=decode,
-                roots=roots,
-                threads=threads,
-                fill_deps=fill_deps,
-                retag=retag,
-                confidence=confidence or out_format in ("json", "attention"),
-            )
-        write_parsed(parsed, output, out_format, confidence=confidence or k_best > 1)
+        source, input_format = io.BytesIO(text.encode(errors="surrogateescape")), input_format or "text"
+    elif source == "-" and sys.stdin is not None and sys.stdin.isatty():
+        print("Reading from the terminal: a blank line ends a paragraph, Ctrl-D the input.", file=sys.stderr)
+    parse_file(
+        biatt.load(model, device=device),
+        source,
+        output,
+        input=input_format,
+        format=format,
+        decoder=decode,
+        roots=roots,
+        confidence=confidence,
+        k_best=k_best,
+        fill_deps=fill_deps,
+        retag=retag,
+        threads=threads,
+        max_size=max_size,
+        name="--text" if text is not None else None,
+    )
 
 
 @app.command()

@@ -178,8 +178,6 @@ class Parser:
         confidence: bool = False,
         retag: bool = False,
     ) -> list[Sentence]:
-        tagged = self.tag(sentences, retag=retag)
-        scores = iter(self.scores([sentence for sentence in tagged if len(sentence)]))
         with_tree = partial(
             with_best_tree,
             relations=self.vocabulary.relations,
@@ -188,11 +186,18 @@ class Parser:
             fill_deps=fill_deps,
             temperature=self.temperature if confidence else None,
         )
-        given = tagged if retag else sentences
         return [
-            with_tree(_without_new_features(*pair), next(scores)) if len(pair[0]) else pair[0]
-            for pair in zip(given, tagged, strict=True)
+            sentence if scores is None else with_tree(sentence, scores)
+            for sentence, scores in self._scored(sentences, retag=retag)
         ]
+
+    def _scored(self, sentences: list[Sentence], *, retag: bool) -> Iterator[tuple[Sentence, Scores | None]]:
+        """Each sentence, tagged, and its scores if it has words."""
+        tagged = self.tag(sentences, retag=retag)
+        scores = iter(self.scores([sentence for sentence in tagged if len(sentence)]))
+        for before, after in zip(sentences, tagged, strict=True):
+            sentence = after if retag else _without_new_features(before, after)
+            yield sentence, next(scores) if len(sentence) else None
 
     def tag(self, sentences: Sequence[Sentence], *, retag: bool = False) -> list[Sentence]:
         """The sentences with missing tags and lemmas set, or with `retag` all, if there is a tagger."""
@@ -265,13 +270,35 @@ class Parser:
 
         The first has the sent_id of the sentence, the second has -k2 after it, and so on.
         """
-        if not len(sentence):
-            return [sentence]
-        check_length(sentence)
-        (sentence,) = self.tag([sentence])
-        (scores,) = self.scores([sentence])
-        names, temperature = self.vocabulary.relations, self.temperature
-        return with_k_best_trees(sentence, scores, names, k, roots=roots, temperature=temperature)
+        return next(self.parse_k_best([sentence], k, roots=roots))
+
+    def parse_k_best(
+        self,
+        sentences: Iterable[Sentence],
+        k: int,
+        *,
+        roots: Roots | None = None,
+        threads: int = 1,
+        fill_deps: bool = False,
+        retag: bool = False,
+    ) -> Iterator[list[Sentence]]:
+        """The k most probable trees of each sentence, as `k_best` gives them; options as for `parse`."""
+        with_trees = partial(
+            with_k_best_trees,
+            relations=self.vocabulary.relations,
+            k=k,
+            roots=roots,
+            fill_deps=fill_deps,
+            temperature=self.temperature,
+        )
+
+        def parse(window: list[Sentence]) -> list[list[Sentence]]:
+            return [
+                [sentence] if scores is None else with_trees(sentence, scores)
+                for sentence, scores in self._scored(window, retag=retag)
+            ]
+
+        return _flat(in_order(parse, _windows(sentences), threads=threads))
 
 
 def _windows(sentences: Iterable[Sentence]) -> Iterable[list[Sentence]]:

@@ -12,6 +12,7 @@ import stat
 import subprocess
 import sys
 import time
+from itertools import count
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -19,7 +20,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from biatt.data.files import BUFFER_BYTES, name_of, reading, replacing, writing
+from biatt.data import files
+from biatt.data.files import BUFFER_BYTES, blocks, name_of, reading, replacing, with_head, writing
 from biatt.errors import BiattError, FormatError
 
 COMPRESS = {"plain": bytes, "gz": gzip.compress, "xz": lzma.compress, "bz2": bz2.compress}
@@ -170,7 +172,7 @@ def test_kill_keeps_the_old_file(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(b"old")
     program = (
-        "import sys, time\nfrom biatt.files import replacing\n"
+        "import sys, time\nfrom biatt.data.files import replacing\n"
         "with replacing(sys.argv[1]) as s:\n"
         "    s.write(b'new' * 100000); s.flush(); print('ready', flush=True); time.sleep(60)\n"
     )
@@ -250,15 +252,16 @@ def test_device_is_written_and_not_replaced() -> None:
     ("", bytes), (".gz", gzip.decompress), (".xz", lzma.decompress), (".bz2", bz2.decompress)
 ])  # fmt: skip
 def test_output_is_compressed_by_suffix_and_reproducible(
-    tmp_path: Path, suffix: str, decompress: Any
+    tmp_path: Path, suffix: str, decompress: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    clock = count(1_000_000_000, 3600)
+    monkeypatch.setattr(time, "time", lambda: next(clock))
     written = []
     for name in ("a", "b"):
         path = tmp_path / (name + suffix)
         with writing(path) as stream:
             stream.write(b"text" * 100)
         written.append(path.read_bytes())
-        time.sleep(0.01)
     assert decompress(written[0]) == b"text" * 100
     assert written[0] == written[1]
 
@@ -268,6 +271,116 @@ def test_stream_stays_open_after_writing() -> None:
     with writing(target) as stream:
         stream.write(b"text")
     assert target.getvalue() == b"text"
+
+
+# Waiting and sizes
+
+
+@pytest.mark.skipif(os.name != "posix", reason="only POSIX tells whether a pipe holds anything")
+def test_only_an_empty_pipe_may_wait() -> None:
+    out, into = os.pipe()
+    with open(into, "wb", buffering=0) as sender, open(out, "rb") as pipe:
+        sender.write(b"first")
+        with reading(pipe) as stream:
+            assert not stream.may_wait()  # what was read to tell the compression
+            assert stream.read1(100) == b"first"
+            assert stream.may_wait()
+            sender.write(b"second")
+            assert not stream.may_wait()
+            assert stream.read1(100) == b"second"
+            again = with_head(b"second", stream, name="again")
+            assert not again.may_wait()
+            assert again.read1(100) == b"second"
+            assert again.may_wait()
+            sender.close()
+            assert not stream.may_wait()
+            assert stream.read1(100) == b""
+
+
+@pytest.mark.parametrize("kind", COMPRESS)
+def test_file_never_waits_and_its_blocks_have_no_pauses(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(COMPRESS[kind](b"text" * 100_000))
+    for source in (path, io.BytesIO(path.read_bytes())):
+        with reading(source) as stream:
+            assert not stream.may_wait()
+            arrived = list(blocks(stream))
+            assert None not in arrived
+            assert b"".join(arrived) == b"text" * 100_000  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("kind", COMPRESS)
+def test_every_block_of_another_stream_may_have_to_be_waited_for(kind: str) -> None:
+    stream: Any = Drip(COMPRESS[kind](b"text" * 10), 7)
+    with reading(stream) as opened:
+        arrived = list(blocks(opened))
+    assert b"".join(filter(None, arrived)) == b"text" * 10
+    after = [arrived[i] for i in range(1, len(arrived)) if arrived[i - 1] is not None]
+    assert set(after) <= {None}
+
+
+@pytest.mark.parametrize("size", range(1, 10))
+def test_short_text_in_a_pipe_is_not_kept_waiting(size: int) -> None:
+    """What tells the compression of a file are its first bytes, but a text can have fewer."""
+    data = b"dog barks"[:size]
+    asked: list[int] = []
+
+    class Pipe(io.RawIOBase):
+        def read(self, most: int = -1) -> bytes:
+            asked.append(most)
+            assert len(asked) == 1, "the sender waits for an answer"
+            return data
+
+    with reading(Pipe()) as stream:  # type: ignore[arg-type]
+        assert stream.read1(100) == data
+
+
+@pytest.mark.parametrize("kind", COMPRESS)
+def test_size_can_be_limited(kind: str) -> None:
+    data = COMPRESS[kind](b"text" * 1000)
+    with reading(io.BytesIO(data), max_size=4000) as stream:
+        assert len(stream.read()) == 4000
+    with (
+        pytest.raises(FormatError, match=r"^<stream>: the input is larger than the limit of 3,999 bytes\.$"),
+        reading(io.BytesIO(data), max_size=3999) as stream,
+    ):
+        stream.read()
+
+
+@pytest.mark.parametrize("kind", ["gz", "xz", "bz2"])
+def test_bomb_is_refused_unless_a_size_is_allowed(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "EXPANDED_BYTES", 1 << 18)
+    zeros = bytes(1 << 20)
+    bomb = COMPRESS[kind](zeros)
+    with (
+        pytest.raises(FormatError, match=r"compressed bytes expand to more than [\d,]+, as no text does"),
+        reading(io.BytesIO(bomb)) as stream,
+    ):
+        stream.read()
+    with reading(io.BytesIO(bomb), max_size=1 << 20) as stream:
+        assert stream.read() == zeros
+    noise = os.urandom(1 << 19)
+    with reading(io.BytesIO(COMPRESS[kind](noise))) as stream:
+        assert stream.read() == noise
+
+
+def test_what_is_written_to_a_pipe_is_sent_at_once(tmp_path: Path) -> None:
+    if not hasattr(os, "mkfifo"):
+        pytest.skip("no named pipes on this system")
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb", buffering=0) as out, writing(path) as stream:
+        stream.write(b"text")
+        assert out.read(10) == b"text"
+
+
+def test_closed_standard_streams_are_one_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", None)
+    with pytest.raises(BiattError, match="<stdin>: cannot be read: standard input is closed"):
+        reading("-").__enter__()
+    monkeypatch.setattr(sys, "stdout", None)
+    with pytest.raises(BiattError, match="<stdout>: cannot be written: standard output is closed"):
+        writing("-").__enter__()
 
 
 def test_sources_have_names() -> None:

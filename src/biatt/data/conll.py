@@ -1,26 +1,27 @@
 """Reading and writing CoNLL-U and CoNLL-X files, byte for byte.
 
-A file is read in blocks, cut into sentences at its blank lines, and checked sentence by sentence:
-one fast look accepts nearly all of them, and `_complain` finds the first fault of the others. What the
-parser does not use (comments, multiword tokens, empty nodes, line ends) is kept, so that
-`write(read(file))` gives back the bytes that were read. Only a file of nothing but blank lines,
-which holds no sentence to keep them in, does not come back.
+A file is read in blocks, cut into sentences at its blank lines, and checked sentence by sentence: a fast
+check accepts nearly all of them, and `_complain` finds the first fault of the others. What the parser does
+not use (comments, multiword tokens, empty nodes, line ends) is kept, so that `write(read(file))` gives back
+the bytes that were read, except blank lines that follow no sentence: those of a file without sentences, and
+those that a pipe sends some time after its last sentence.
 """
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from operator import eq
 from pathlib import Path
 from typing import BinaryIO, get_args
 
 from biatt.data.arcs import cycle
-from biatt.data.files import BUFFER_BYTES, name_of, reading, writing
+from biatt.data.files import blocks, name_of, reading, writing
 from biatt.data.sentence import COLUMNS, HEAD, ID, NO_HEAD, UPOS, Sentence
-from biatt.errors import FormatError
+from biatt.errors import ConfigError, FormatError
 from biatt.options import ConllFormat
+from biatt.threads import Arriving
 
 # UD 2's universal tags, and CONJ, which UD 1 has for CCONJ.
 UPOS_TAGS = frozenset(
@@ -34,6 +35,8 @@ _LONGEST_SENTENCE = 1 << 22  # characters: far beyond any sentence, small enough
 _BLANK = " \r\n"
 _SEPARATOR = re.compile(r"\n(?:[ \r]*\n)+")
 _LEAD = re.compile(r"\ufeff?(?:[ \r]*\n)*")
+_BLANK_LINES = re.compile(r"(?:[ \r]*\n)*")
+_WHOLE_SENTENCE = re.compile(rb"^[^#\s](?:.*\n)+?[ \r]*\n", re.MULTILINE)
 _RANGE = re.compile(r"([1-9][0-9]*)-([1-9][0-9]*)")
 _EMPTY_NODE = re.compile(r"(0|[1-9][0-9]*)\.([1-9][0-9]*)")
 
@@ -49,21 +52,35 @@ def read(
     trees: bool = False,
     name: str | None = None,
 ) -> Iterator[Sentence]:
-    """The sentences of a file, "-" (standard input) or a binary stream, as they are read.
+    """The sentences of a file, "-" (standard input) or a binary stream, as they arrive.
 
-    Without `format`, the first 64 KiB tell it. With `trees`, the heads of each sentence must form a tree
-    below 0, where several words may stand. `name` is what error messages call the source.
+    Without `format`, the first 64 KiB decide, or of a pipe what has arrived with its first sentence. With
+    `trees`, the heads of each sentence must form a tree; several words may have head 0. `name` is what error
+    messages call the source.
     """
     if format is not None and format not in get_args(ConllFormat):
-        raise ValueError(f"format is {format!r}, not one of {get_args(ConllFormat)}")
-    name = name or name_of(source)
+        choices = " or ".join(get_args(ConllFormat))
+        raise ConfigError(f"The format of a CoNLL file is {choices}, not {format!r}.")
+    return Arriving(_read(source, format, trees, name or name_of(source)))
+
+
+def _read(
+    source: str | Path | BinaryIO, format: ConllFormat | None, trees: bool, name: str
+) -> Iterator[Sentence | None]:
     with reading(source, name=name) as stream:
-        head = b"" if format else stream.read(_FORMAT_HEAD_BYTES)
-        found = format or format_of(head)
+        arriving = blocks(stream)
+        if format is None:
+            head = _head(arriving)
+            format = format_of(b"".join(filter(None, head))[:_FORMAT_HEAD_BYTES])
+            arriving = chain(head, arriving)
         line = 1
-        for lead, body, tail in _cut(_whole_lines(stream, head, name)):
+        for part in _cut(_whole_lines(arriving, name)):
+            if part is None:
+                yield None
+                continue
+            lead, body, tail = part
             line += lead.count("\n")
-            sentence = _parse(body, found, name, line, trees)
+            sentence = _parse(body, format, name, line, trees)
             if len(body) + len(tail) > _LONGEST_SENTENCE:
                 fault = f"no other sentence begins within {_LONGEST_SENTENCE:,} characters."
                 raise FormatError(fault, source=name, line=line)
@@ -96,12 +113,26 @@ def _missing_after(tail: str) -> str:
     return (ended if ended.count("\n") > 1 else ended + "\n")[len(tail) :]
 
 
+def _head(arriving: Iterator[bytes | None]) -> list[bytes | None]:
+    """The first blocks: enough to tell the format, and of a pipe no more than its first sentence needs."""
+    head: list[bytes | None] = []
+    size = 0
+    for block in arriving:
+        head.append(block)
+        size += len(block or b"")
+        if size >= _FORMAT_HEAD_BYTES or (
+            block is None and _WHOLE_SENTENCE.search(b"".join(filter(None, head)))
+        ):
+            break
+    return head
+
+
 def format_of(head: bytes) -> ConllFormat:
     """Which format the start of a file has.
 
     Comments, multiword tokens and empty nodes only exist in CoNLL-U. Without them, it is CoNLL-X if most tags
-    are not universal: most, since some treebanks let another tag slip in. X says nothing, since CoNLL-X tag
-    sets can have one of their own.
+    are not universal: most, because some treebanks have a few mistakes. X does not count, because CoNLL-X tag
+    sets can have it, too.
     """
     universal = other = 0
     for line in head.decode(errors="ignore").removeprefix("\ufeff").split("\n"):
@@ -114,11 +145,13 @@ def format_of(head: bytes) -> ConllFormat:
     return "conllx" if other > universal else "conllu"
 
 
-def _whole_lines(stream: io.BufferedReader, head: bytes, name: str) -> Iterator[str]:
+def _whole_lines(blocks: Iterable[bytes | None], name: str) -> Iterator[str | None]:
     """The text in blocks that end where a line ends; only the last may end elsewhere."""
     line, pending = 1, b""
-    block = head or stream.read1(BUFFER_BYTES)
-    while block:
+    for block in blocks:
+        if block is None:
+            yield None
+            continue
         end = block.rfind(b"\n") + 1
         pending += block
         if end:
@@ -128,7 +161,6 @@ def _whole_lines(stream: io.BufferedReader, head: bytes, name: str) -> Iterator[
             line += data.count(b"\n")
         if len(pending) > _LONGEST_SENTENCE:
             raise FormatError(f"the line is longer than {_LONGEST_SENTENCE:,} bytes.", source=name, line=line)
-        block = stream.read1(BUFFER_BYTES)
     yield from _decode(pending, name, line)
 
 
@@ -136,28 +168,35 @@ def _decode(data: bytes, name: str, line: int) -> Iterator[str]:
     try:
         yield data.decode()
     except UnicodeDecodeError as error:
-        yield data[: data.rfind(b"\n", 0, error.start) + 1].decode()  # the good sentences come first
+        yield data[: data.rfind(b"\n", 0, error.start) + 1].decode()  # the sentences before the fault
         fault = f"byte 0x{data[error.start]:02x} is not UTF-8, the only encoding of CoNLL files."
         line += data.count(b"\n", 0, error.start)
         raise FormatError(fault, source=name, line=line) from error
 
 
-def _cut(texts: Iterable[str]) -> Iterator[tuple[str, str, str]]:
+def _cut(texts: Iterable[str | None]) -> Iterator[tuple[str, str, str] | None]:
     """Cut text at its blank lines into (what stands before, the lines of a sentence, what follows them)."""
     buffer, searched = "", 0
     lead: str | None = None
+    leading = _LEAD
     for text in texts:
-        buffer += text
+        buffer += text or ""
         start, solid = 0, len(buffer.rstrip(_BLANK))
-        if lead is None and solid > buffer.startswith("\ufeff") and (match := _LEAD.match(buffer)):
-            lead, start = match.group(), match.end()
+        if lead is None and solid > buffer.startswith("\ufeff") and (match := leading.match(buffer)):
+            lead, start, leading = match.group(), match.end(), _BLANK_LINES
         if lead is not None:
             for match in _SEPARATOR.finditer(buffer, max(start, searched)):
-                if match.end() > solid:
+                at_end = match.end() > solid
+                if at_end and text is not None:
                     break  # the next block may begin with more blank lines
                 yield lead, buffer[start : match.start()], match.group()
                 lead, start = "", match.end()
+                if at_end:
+                    lead = None  # blank lines that arrive after a pause belong to the next sentence
+                    break
         buffer, searched = buffer[start:], max(0, solid - start)
+        if text is None:
+            yield None
         if len(buffer) > _LONGEST_SENTENCE:
             yield lead or "", buffer[:searched], buffer[searched:]
             return

@@ -1,7 +1,7 @@
-"""Opening files: compressed input told by its first bytes, output written whole or not at all.
+"""Opening files: input decompressed by its first bytes, output written whole or not at all.
 
-"-" is standard input or standard output. Whatever the operating system or a decompressor refuses
-becomes a BiattError; only BrokenPipeError passes, since a reader that goes away is no fault of the user's.
+"-" is standard input or standard output. Whatever the operating system or a decompressor refuses becomes a
+BiattError; only BrokenPipeError passes, because it is no error if the reader of a pipe leaves.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import io
 import lzma
 import os
 import secrets
+import select
 import stat
 import sys
 import zlib
@@ -26,8 +27,49 @@ from biatt.errors import BiattError, FormatError
 BUFFER_BYTES = 1 << 17
 
 _CODECS: dict[str, Any] = {".gz": gzip, ".xz": lzma, ".bz2": bz2}
-COMPRESSED = tuple(_CODECS)  # the suffixes of files that are written so
-_MAGIC_BYTES = 10
+COMPRESSED = tuple(_CODECS)  # suffixes of files that are written compressed
+# The first bytes of compressed files. "BZh" and a digit could begin a text; a mark of a block or of the end
+# follows them in a bzip2 file.
+_SIGNATURES = {
+    b"\x1f\x8b": ".gz",
+    b"\xfd7zXZ\x00": ".xz",
+    **{b"BZh%d" % level + mark: ".bz2" for level in range(1, 10) for mark in (b"1AY&SY", b"\x17rE8P\x90")},
+}
+
+# Compressed input may expand to the larger of these two; treebanks expand about tenfold.
+EXPANDED_BYTES = 1 << 26
+EXPANSION = 100
+
+# Seconds that the sender of a pipe has to send more before the reader works on what it has: enough for a
+# program that only copies, too short for a person to notice.
+PATIENCE = 0.005
+
+
+class InputStream(io.BufferedReader):
+    """The bytes of a source, decompressed."""
+
+    raw: _Source
+
+    def __init__(self, source: _Source) -> None:
+        super().__init__(source, BUFFER_BYTES)
+
+    def may_wait(self) -> bool:
+        """Whether the next read could wait for a sender; always False for files and for bytes in memory.
+
+        It can be True although bytes have arrived: those in a buffer are not seen.
+        """
+        return self.raw.may_wait()
+
+
+def blocks(stream: InputStream) -> Iterator[bytes | None]:
+    """The bytes of a stream as they arrive, and None before each read that may wait for more."""
+    while True:
+        if stream.may_wait():
+            yield None
+        block = stream.read1(BUFFER_BYTES)
+        if not block:
+            return
+        yield block
 
 
 def name_of(source: str | Path | BinaryIO) -> str:
@@ -38,31 +80,43 @@ def name_of(source: str | Path | BinaryIO) -> str:
 
 
 @contextmanager
-def reading(source: str | Path | BinaryIO, *, name: str | None = None) -> Iterator[io.BufferedReader]:
-    """Open a path, "-" or a binary stream, decompressing gzip, xz and bzip2; a stream given stays open."""
+def reading(
+    source: str | Path | BinaryIO, *, name: str | None = None, max_size: int | None = None
+) -> Iterator[InputStream]:
+    """Open a path, "-" or a binary stream, decompressing gzip, xz and bzip2; a stream given stays open.
+
+    More than `max_size` bytes, after decompression, are refused. Without it, only compressed input that
+    expands as no text does is refused (EXPANSION).
+    """
     name = name or name_of(source)
     if not isinstance(source, (str, Path)):
-        yield _decompressed(source, name)
+        yield _decompressed(source, name, max_size)
     elif str(source) == "-":
-        yield _decompressed(sys.stdin.buffer, name)
+        if sys.stdin is None:
+            raise BiattError(f"{name}: cannot be read: standard input is closed.")
+        yield _decompressed(sys.stdin.buffer, name, max_size)
     else:
         try:
             file = open(source, "rb")  # noqa: SIM115 - errors of the caller's block are not for this try
-        except OSError as error:
+        except (OSError, ValueError) as error:  # ValueError: a null character in the name
             raise _refused(name, "read", error) from error
         with file:
-            yield _decompressed(file, name)
+            yield _decompressed(file, name, max_size)
 
 
 @contextmanager
 def writing(target: str | Path | BinaryIO) -> Iterator[BinaryIO]:
-    """Open a path (compressed if it ends in .gz, .xz or .bz2), "-" or a binary stream, which stays open."""
+    """Open a path (compressed if it ends in .gz, .xz or .bz2), "-" or a binary stream, which stays open.
+
+    What is written to "-" or to a pipe is sent at once.
+    """
     if not isinstance(target, (str, Path)):
         yield target
     elif str(target) == "-":
+        if sys.stdout is None:
+            raise BiattError("<stdout>: cannot be written: standard output is closed.")
         with _explained("<stdout>"):
-            yield sys.stdout.buffer
-            sys.stdout.buffer.flush()
+            yield cast(BinaryIO, _Unbuffered(sys.stdout.buffer))
     else:
         with replacing(target) as file, _compressed(file, Path(target).suffix) as stream:
             yield stream
@@ -75,14 +129,14 @@ def replacing(path: str | Path) -> Iterator[BinaryIO]:
     with _explained(str(path)):
         if path.exists() and not path.is_file():  # a device or a pipe: nothing to protect, nothing to replace
             with open(path, "wb") as stream:
-                yield stream
+                yield cast(BinaryIO, _Unbuffered(stream))
             return
         target = Path(os.path.realpath(path))  # of a symbolic link, the file behind it is replaced
         if target.exists() and not os.access(target, os.W_OK):
             raise OSError(errno.EACCES, os.strerror(errno.EACCES))
         temporary = target.with_name(f".{secrets.token_hex(8)}.tmp")
         try:
-            with _explained(str(path), also=temporary), open(temporary, "xb") as stream:
+            with _explained(str(path), temporary=temporary), open(temporary, "xb") as stream:
                 if target.exists():
                     os.chmod(temporary, stat.S_IMODE(target.stat().st_mode))
                 yield stream
@@ -95,15 +149,15 @@ def replacing(path: str | Path) -> Iterator[BinaryIO]:
 
 
 @contextmanager
-def _explained(name: str, *, also: Path | None = None) -> Iterator[None]:
-    """Turn what the system says about writing this file, by its name or another, into a BiattError."""
+def _explained(name: str, *, temporary: Path | None = None) -> Iterator[None]:
+    """Turn an error of the system about writing this file, or the temporary one for it, into a BiattError."""
     try:
         yield
     except BrokenPipeError:
         raise
     except OSError as error:
-        # A failed write carries no file name; an error that names some other file is not about this one.
-        if error.filename is not None and str(error.filename) not in (name, str(also)):
+        # A failed write carries no file name; an error that names another file is not about this one.
+        if error.filename is not None and str(error.filename) not in (name, str(temporary)):
             raise
         raise _refused(name, "written", error) from error
 
@@ -121,40 +175,62 @@ def _compressed(file: BinaryIO, suffix: str) -> Iterator[BinaryIO]:
         yield stream
 
 
-def _decompressed(stream: BinaryIO, name: str) -> io.BufferedReader:
-    raw = _Checked(stream, name=name)
-    magic = b""
-    while len(magic) < _MAGIC_BYTES and (more := raw.read(_MAGIC_BYTES - len(magic))):  # a pipe may give one
-        magic += more
-    joined = with_head(magic, stream, name=name)
-    suffix = _compression(magic)
+class _Unbuffered(io.RawIOBase):
+    """Sends on at once what is written."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        self._stream.write(data)
+        self._stream.flush()
+        return len(data)
+
+
+def _decompressed(stream: BinaryIO, name: str, max_size: int | None) -> InputStream:
+    source = _Source(stream, name=name)
+    head = source.read(max(map(len, _SIGNATURES)))
+    while any(signature.startswith(head) and signature != head for signature in _SIGNATURES):
+        more = source.read(1)  # a pipe may give less than was asked for
+        if not more:
+            break
+        head += more
+    suffix = next((suffix for start, suffix in _SIGNATURES.items() if head.startswith(start)), None)
+    plain = _Source(stream, name=name, head=head, max_size=None if suffix else max_size)
     if suffix is None:
-        return joined
-    return io.BufferedReader(_Checked(_CODECS[suffix].open(joined), name=name), BUFFER_BYTES)
+        return InputStream(plain)
+    file = _CODECS[suffix].open(InputStream(plain))
+    return InputStream(_Source(file, name=name, compressed=plain, max_size=max_size))
 
 
-def with_head(head: bytes, stream: BinaryIO, *, name: str) -> io.BufferedReader:
+def with_head(head: bytes, stream: InputStream, *, name: str) -> InputStream:
     """The stream with its first bytes, which were read already, put back."""
-    return io.BufferedReader(_Checked(stream, name=name, head=head), BUFFER_BYTES)
+    return InputStream(_Source(stream, name=name, head=head))
 
 
-def _compression(magic: bytes) -> str | None:
-    if magic.startswith(b"\x1f\x8b"):
-        return ".gz"
-    if magic.startswith(b"\xfd7zXZ\x00"):
-        return ".xz"
-    # "BZh" could begin a text; after it and a digit comes the mark of a block, or of the end.
-    if magic.startswith(b"BZh") and magic[4:] in (b"1AY&SY", b"\x17rE8P\x90"):
-        return ".bz2"
-    return None
+class _Source(io.RawIOBase):
+    """A stream, after `head`, whose failures are BiattErrors; closing it leaves the stream open.
 
+    `compressed` is the source of the compressed bytes, where the stream decompresses them.
+    """
 
-class _Checked(io.RawIOBase):
-    """A stream with its first bytes put back, whose failures are BiattErrors; closing it leaves it open."""
-
-    def __init__(self, stream: BinaryIO, *, name: str, head: bytes = b"") -> None:
-        self._read = getattr(stream, "read1", stream.read)  # read1 returns what a pipe has, without waiting
-        self._name, self._head = name, head
+    def __init__(
+        self,
+        stream: BinaryIO,
+        *,
+        name: str,
+        head: bytes = b"",
+        compressed: _Source | None = None,
+        max_size: int | None = None,
+    ) -> None:
+        # read1 returns what a pipe has, without waiting for as much as was asked for.
+        self._read = getattr(stream, "read1", stream.read)
+        self._stream, self._name, self._head = stream, name, head
+        self._compressed, self._max_size = compressed, max_size
+        self._size = 0  # bytes read so far
 
     def readable(self) -> bool:
         return True
@@ -170,12 +246,53 @@ class _Checked(io.RawIOBase):
             raise _refused(self._name, "read", error) from error
         self._head = self._head[len(buffer) :]
         buffer[: len(data)] = data
+        self._size += len(data)
+        self._check_size()
         return len(data)
+
+    def _check_size(self) -> None:
+        if self._max_size is not None:
+            if self._size > self._max_size:
+                fault = f"the input is larger than the limit of {self._max_size:,} bytes."
+                raise FormatError(fault, source=self._name)
+        elif self._compressed is not None and self._size > max(
+            EXPANDED_BYTES, EXPANSION * self._compressed._size
+        ):
+            fault = f"{self._compressed._size:,} compressed bytes expand to more than {self._size:,}, "
+            fault += "as no text does; set a maximum size to read it anyway."
+            raise FormatError(fault, source=self._name)
+
+    def may_wait(self) -> bool:
+        if self._head:
+            return False
+        if self._compressed is not None:  # a decompressor can need several reads for the next byte
+            return not self._compressed.is_local()
+        if isinstance(self._stream, InputStream):
+            return self._stream.may_wait()
+        if self.is_local():
+            return False
+        try:
+            readable, _, _ = select.select([self._stream], [], [], PATIENCE)
+        except (OSError, ValueError, TypeError):  # it has no file descriptor, or it is a pipe on Windows
+            return True
+        return not readable
+
+    def is_local(self) -> bool:
+        """Whether all bytes are there, in a file or in memory."""
+        if isinstance(self._stream, InputStream):
+            return self._stream.raw.is_local()
+        if isinstance(self._stream, io.BytesIO):
+            return True
+        try:
+            return stat.S_ISREG(os.fstat(self._stream.fileno()).st_mode)
+        except (AttributeError, OSError, ValueError):
+            return False
 
 
 def _damaged(name: str, error: Exception) -> FormatError:
     return FormatError(f"the compressed data is damaged or cut short ({error}).", source=name)
 
 
-def _refused(name: str, verb: str, error: OSError) -> BiattError:
-    return BiattError(f"{name}: cannot be {verb}: {(error.strerror or str(error)).lower()}.")
+def _refused(name: str, verb: str, error: OSError | ValueError) -> BiattError:
+    reason = getattr(error, "strerror", None) or str(error)
+    return BiattError(f"{name}: cannot be {verb}: {reason.lower()}.")

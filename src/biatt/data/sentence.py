@@ -18,6 +18,7 @@ PHEAD, PDEPREL = DEPS, MISC  # CoNLL-X names for the same places
 COLUMNS = 10
 
 NO_HEAD = -1  # where the file has "_"
+SENT_ID = "# sent_id = "
 LONGEST_SENTENCE = 5000  # words in a parsed sentence: memory grows with their square, time with their cube
 LONG_SENTENCE = 3000  # words: from here on, parsing takes 10 seconds or more
 
@@ -239,14 +240,14 @@ class Sentence:
     @property
     def text(self) -> str | None:
         """The raw text, if a comment gives it."""
-        return self._said("# text = ")
+        return self._comment("# text = ")
 
     @property
     def sent_id(self) -> str | None:
         """The sentence's name, if a comment gives it."""
-        return self._said("# sent_id = ")
+        return self._comment(SENT_ID)
 
-    def _said(self, mark: str) -> str | None:
+    def _comment(self, mark: str) -> str | None:
         return next((line[len(mark) :] for line in self.comments if line.startswith(mark)), None)
 
     def __len__(self) -> int:

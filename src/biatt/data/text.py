@@ -1,57 +1,96 @@
-"""Text files: words that are already apart, lines, or raw text in paragraphs, for a tokeniser to split."""
+"""Text files: tokens (a sentence a line), lines, and raw text in paragraphs that a tokeniser splits."""
 
 from __future__ import annotations
 
 import codecs
-import io
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from functools import lru_cache
 from itertools import groupby
 from pathlib import Path
 from typing import BinaryIO
 
-from biatt.data.conll import read
-from biatt.data.files import name_of, reading, with_head
+from biatt.data.files import InputStream, blocks, name_of, reading, with_head
 from biatt.data.sentence import Sentence
 from biatt.errors import FormatError
-from biatt.options import InputFormat
+from biatt.threads import Arriving, with_pauses
 
-HEAD_BYTES = 1 << 16  # the part of a file that tells what it is
 LONGEST_PARAGRAPH = 1 << 20  # characters, or bytes of a line, that are taken at once
 
+_LONGEST_HEAD = 1 << 22  # bytes of comments after which a file counts as CoNLL, whose reader refuses so many
 _CONLL_WORD = re.compile(rb"[0-9]+(?:[-.][0-9]+)?\t")
+_BLANKS_AND_COMMENTS = re.compile(rb"(?:[^\S\n]*\n|#[^\n]*\n)*")
+
+
+def is_conll(stream: InputStream, *, name: str) -> tuple[bool, InputStream]:
+    """Whether the first line that is neither blank nor a comment begins with a number and a tab.
+
+    The second value is the stream with the bytes put back that were read to find out.
+    """
+    head = line = b""
+    for block in blocks(stream):
+        head += block or b""
+        text = head.removeprefix(codecs.BOM_UTF8)
+        match = _BLANKS_AND_COMMENTS.match(text)
+        line = text[match.end() if match else 0 :]
+        if b"\n" in line or len(head) > _LONGEST_HEAD:
+            break
+    only_comments = len(head) > _LONGEST_HEAD and (not line or line.startswith(b"#"))
+    return only_comments or _CONLL_WORD.match(line) is not None, with_head(head, stream, name=name)
 
 
 def read_tokens(source: str | Path | BinaryIO, *, name: str | None = None) -> Iterator[Sentence]:
-    """A sentence for each line of words between spaces; "-" is standard input, empty lines are skipped."""
-    name = name or name_of(source)
-    for number, words in read_lines(source, name=name):
-        sentence = Sentence.from_words(words)
-        sentence.source, sentence.line = name, number
-        yield sentence
+    """A sentence for each line that is not empty, of the words between its spaces; "-" is standard input."""
+    return Arriving(_read_tokens(source, name or name_of(source)))
+
+
+def _read_tokens(source: str | Path | BinaryIO, name: str) -> Iterator[Sentence | None]:
+    for line in with_pauses(read_lines(source, name=name)):
+        if line is None:
+            yield None
+        else:
+            number, words = line
+            sentence = Sentence.from_words(words)
+            sentence.source, sentence.line = name, number
+            yield sentence
 
 
 def read_lines(
     source: str | Path | BinaryIO, *, name: str, raw: bool = False
 ) -> Iterator[tuple[int, list[str]]]:
-    """The number and the words of each line that has any; in `raw` text, punctuation clings to words."""
-    for number, line in _lines(source, name):
-        if words := line.split():
-            yield number, [piece for word in words for piece in _pieces(word)] if raw else words
+    """The number and the words of each line that has any; with `raw`, punctuation is split from words."""
+    return Arriving(_read_lines(source, name, raw))
+
+
+def _read_lines(
+    source: str | Path | BinaryIO, name: str, raw: bool
+) -> Iterator[tuple[int, list[str]] | None]:
+    for line in _lines(source, name):
+        if line is None:
+            yield None
+        elif words := line[1].split():
+            yield line[0], [piece for word in words for piece in _pieces(word)] if raw else words
 
 
 def read_text(source: str | Path | BinaryIO, *, name: str | None = None) -> Iterator[str]:
     """The paragraphs of a text file, which blank lines separate; a very long one comes in parts."""
+    return Arriving(_read_text(source, name or name_of(source)))
+
+
+def _read_text(source: str | Path | BinaryIO, name: str) -> Iterator[str | None]:
     paragraph = ""
-    for _, line in _lines(source, name or name_of(source)):
+    for item in _lines(source, name):
+        if item is None:
+            yield None
+            continue
+        _, line = item
         if line.strip():
             paragraph += line
         if len(paragraph) >= LONGEST_PARAGRAPH:
-            whole = 1 + max(paragraph.rfind(space) for space in " \n\t")  # not in the middle of a word
-            yield paragraph[: whole or None]
-            paragraph = paragraph[whole:] if whole else ""
+            end = 1 + max(paragraph.rfind(space) for space in " \n\t")  # not in the middle of a word
+            yield paragraph[: end or None]
+            paragraph = paragraph[end:] if end else ""
         elif paragraph and not line.strip():
             yield paragraph
             paragraph = ""
@@ -59,34 +98,37 @@ def read_text(source: str | Path | BinaryIO, *, name: str | None = None) -> Iter
         yield paragraph
 
 
-def is_conll(head: bytes) -> bool:
-    """Does the first line that is not empty and no comment begin with a number and a tab?"""
-    lines = head.removeprefix(codecs.BOM_UTF8).split(b"\n")
-    word = next((line for line in lines if line.strip() and not line.startswith(b"#")), b"")
-    return _CONLL_WORD.match(word) is not None
-
-
-def _lines(source: str | Path | BinaryIO, name: str) -> Iterator[tuple[int, str]]:
-    """The lines of a text, numbered; a line without end comes in pieces."""
-    with reading(source, name=name) as file:
+def _lines(source: str | Path | BinaryIO, name: str) -> Iterator[tuple[int, str] | None]:
+    """The lines of a text, numbered, and None where more has to arrive; a very long line comes in pieces."""
+    with reading(source, name=name) as stream:
         decoder = codecs.getincrementaldecoder("utf-8-sig")()
-        number = 1
-        while True:
-            block = file.readline(LONGEST_PARAGRAPH)
+        number, rest = 1, b""
+
+        def decoded(data: bytes, *, final: bool = False) -> Iterator[tuple[int, str]]:
             try:
-                line = decoder.decode(block, final=not block)
+                text = decoder.decode(data, final=final)
             except UnicodeDecodeError as error:
                 raise FormatError(f"bad UTF-8 ({error.reason}).", source=name, line=number) from None
-            if line:
-                yield number, line
-            if not block:
-                return
-            number += block.endswith(b"\n")
+            if text:
+                yield number, text
+
+        for block in blocks(stream):
+            if block is None:
+                yield None
+                continue
+            *lines, rest = (rest + block).split(b"\n")
+            for line in lines:
+                yield from decoded(line + b"\n")
+                number += 1
+            if len(rest) >= LONGEST_PARAGRAPH:
+                yield from decoded(rest)
+                rest = b""
+        yield from decoded(rest, final=True)
 
 
 @lru_cache(maxsize=1 << 16)
 def _pieces(word: str) -> list[str]:
-    """A word without the punctuation before and after it, and that punctuation: (owls...) is ( owls ... )."""
+    """The word, and the punctuation before and after it: ["(", "owls", "...", ")"] for "(owls...)"."""
     marks = [unicodedata.category(character).startswith("P") for character in word]
     if all(marks):
         return _runs(word)
@@ -96,22 +138,3 @@ def _pieces(word: str) -> list[str]:
 
 def _runs(marks: str) -> list[str]:
     return ["".join(run) for _, run in groupby(marks)]
-
-
-def read_input(
-    stream: io.BufferedReader,
-    kind: InputFormat | None,
-    split: Callable[[Iterable[str]], Iterator[Sentence]],
-    *,
-    name: str,
-) -> Iterator[Sentence]:
-    """The sentences of a stream; what it holds is told by its start. Raw text is left to `split`."""
-    if kind == "tokens":
-        return read_tokens(stream, name=name)
-    if kind == "conllu" or kind == "conllx":
-        return read(stream, format=kind, name=name)
-    head = stream.read(HEAD_BYTES)
-    rest = with_head(head, stream, name=name)
-    if kind is None and is_conll(head):
-        return read(rest, name=name)
-    return split(read_text(rest, name=name))

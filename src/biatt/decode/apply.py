@@ -7,14 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from biatt.data.scores import Scores, Temperature
-from biatt.data.sentence import Sentence
+from biatt.data.sentence import SENT_ID, Sentence
 from biatt.decode.arc_scores import Heads
 from biatt.decode.confidence import SentenceConfidence
 from biatt.decode.decoders import heads as decoded_heads
 from biatt.decode.k_best import k_best
 from biatt.options import Decoder, Roots
-
-SENT_ID = "# sent_id = "
 
 
 def default_roots(sentence: Sentence) -> Roots:
@@ -51,6 +49,7 @@ def with_k_best_trees(
     k: int,
     *,
     roots: Roots | None = None,
+    fill_deps: bool = False,
     temperature: Temperature,
 ) -> list[Sentence]:
     """Copies of the sentence with the k most probable trees, best first; fewer if there are fewer trees.
@@ -60,7 +59,10 @@ def with_k_best_trees(
     """
     confidence = SentenceConfidence(scores, roots=roots or default_roots(sentence), temperature=temperature)
     trees = k_best(confidence.heads, k, roots=roots or default_roots(sentence))
-    copies = [_with_heads(sentence, scores, heads, relations, confidence=confidence) for heads, _ in trees]
+    copies = [
+        _with_heads(sentence, scores, heads, relations, fill_deps=fill_deps, confidence=confidence)
+        for heads, _ in trees
+    ]
     for rank, copy in enumerate(copies[1:], 2):
         copy.verbatim = [
             (place, f"{line}-k{rank}" if line.startswith(SENT_ID) else line) for place, line in copy.verbatim

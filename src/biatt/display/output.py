@@ -78,14 +78,15 @@ def _suffix(target: str) -> str:
 
 
 def _write_json(sentences: Iterable[Sentence], stream: BinaryIO, *, array: bool) -> None:
-    before, between, after = ("[\n", ",\n", "\n]\n") if array else ("", "\n", "\n")
+    if not array:
+        for sentence in sentences:
+            stream.write(f"{json_text(_as_dict(sentence))}\n".encode())
+        return
     count = 0
     for count, sentence in enumerate(sentences, 1):
-        stream.write(f"{between if count > 1 else before}{json_text(_as_dict(sentence))}".encode())
-    if count:
-        stream.write(after.encode())
-    elif array:
-        stream.write(b"[]\n")
+        before = ",\n" if count > 1 else "[\n"
+        stream.write(f"{before}{json_text(_as_dict(sentence))}".encode())
+    stream.write(b"\n]\n" if count else b"[]\n")
 
 
 def _as_dict(sentence: Sentence) -> dict[str, Any]:

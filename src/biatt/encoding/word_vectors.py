@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biatt.data.files import reading
-from biatt.data.text import HEAD_BYTES
 from biatt.errors import FormatError
 
+HEAD_BYTES = 1 << 16  # the part of a file that tells text from binary vectors
 _BLOCK_BYTES = 1 << 20  # far more than a word and its vector
 _CONTROLS = bytes(range(32)).translate(None, b"\t\n\r")  # bytes that no text holds and most floats do
 

@@ -12,8 +12,8 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from biatt.data.conll import read
-from biatt.data.files import name_of, reading, with_head, writing
-from biatt.data.text import HEAD_BYTES, is_conll, read_lines
+from biatt.data.files import name_of, reading, writing
+from biatt.data.text import is_conll, read_lines
 from biatt.errors import BiattError, ConfigError
 from biatt.options import InputFormat
 
@@ -89,14 +89,16 @@ def train_vectors(
 
 def _sentences(source: str | Path, input: InputFormat | None) -> Iterator[list[str]]:
     name = name_of(source)
-    with reading(source) as file:
-        head = file.read(HEAD_BYTES)
-        rest = with_head(head, file, name=name)
-        if input == "conllu" or input == "conllx" or (input is None and is_conll(head)):
-            for sentence in read(rest, format=input, name=name):
+    with reading(source) as stream:
+        format = input if input == "conllu" or input == "conllx" else None
+        conll = format is not None
+        if input is None:
+            conll, stream = is_conll(stream, name=name)
+        if conll:
+            for sentence in read(stream, format=format, name=name):
                 yield sentence.forms
         else:
-            for _, words in read_lines(rest, name=name, raw=input != "tokens"):
+            for _, words in read_lines(stream, name=name, raw=input != "tokens"):
                 yield words
 
 

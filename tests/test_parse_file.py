@@ -1,0 +1,305 @@
+"""Files in, files out: every input and output, pipes as they arrive, and what is refused."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import select
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Thread
+from typing import Any, BinaryIO
+
+import pytest
+
+from biatt import parser as parser_module
+from biatt.data.conll import read, write
+from biatt.data.sentence import Sentence
+from biatt.errors import BiattError, ConfigError, FormatError
+from biatt.parse_file import parse_file
+from biatt.parser import Parser
+from builders import TREEBANK, random_parser, random_tagger, random_tokeniser
+
+SOURCE = Path(parser_module.__file__).parents[1]
+LONGEST_WAIT = 120  # seconds until a tree that does not come is a failure
+
+
+@pytest.fixture(scope="module")
+def parser() -> Parser:
+    """A parser of raw text; its sentences, tags and trees are random."""
+    result = random_parser()
+    result.tagger, result.tokeniser = random_tagger(), random_tokeniser()
+    return result
+
+
+def conllu(sentences: list[Sentence]) -> bytes:
+    target = io.BytesIO()
+    write(sentences, target)
+    return target.getvalue()
+
+
+def parsed(parser: Parser, data: bytes, tmp_path: Path, **options: Any) -> bytes:
+    """What is written for these bytes of a file."""
+    source, target = tmp_path / "source", tmp_path / "target"
+    source.write_bytes(data)
+    parse_file(parser, source, target, **options)
+    return target.read_bytes()
+
+
+TREES = conllu(TREEBANK[:5])
+TOKENS = b"The dog sees cats .\nyes\n\nCats sleep\n"
+TEXT = b"The dog sees cats.\n\nCats\nsleep. And dogs?\n"
+
+
+# Inputs
+
+
+def test_what_a_file_holds_is_told_by_its_content(parser: Parser, tmp_path: Path) -> None:
+    assert parsed(parser, TREES, tmp_path) == conllu(list(parser.parse(TREEBANK[:5])))
+    text = parsed(parser, TEXT, tmp_path)
+    assert text == parsed(parser, TEXT, tmp_path, input="text")
+    expected = parser.parse(parser.sentences(["The dog sees cats.\n", "Cats\nsleep. And dogs?\n"]))
+    assert text == conllu(list(expected))
+
+
+def test_tokens_are_a_sentence_a_line(parser: Parser, tmp_path: Path) -> None:
+    words = [line.split() for line in TOKENS.decode().splitlines() if line]
+    expected = conllu(parser.parse_tokens(words))
+    assert parsed(parser, TOKENS, tmp_path, input="tokens") == expected
+
+
+@pytest.mark.parametrize("size", [70_000, 300_000])
+def test_conllu_may_begin_with_many_comments(parser: Parser, tmp_path: Path, size: int) -> None:
+    comments = b"# about this file\n" * (size // 18)
+    result = parsed(parser, comments + TREES, tmp_path)
+    assert result == comments + parsed(parser, TREES, tmp_path)
+
+
+def test_text_may_begin_with_a_heading(parser: Parser, tmp_path: Path) -> None:
+    result = parsed(parser, b"# A heading\n\nThe dog sleeps.\n", tmp_path)
+    assert b"\t#" in result
+
+
+def test_endless_comments_are_refused(parser: Parser, tmp_path: Path) -> None:
+    with pytest.raises(FormatError, match="no other sentence begins within"):
+        parsed(parser, b"# comment\n" * 450_000, tmp_path)
+
+
+def test_source_can_be_a_stream_with_a_name(parser: Parser, tmp_path: Path) -> None:
+    with pytest.raises(FormatError, match=r"^--text, line 1: the line has 2 columns"):
+        parse_file(parser, io.BytesIO(b"1\tword\n"), tmp_path / "new", name="--text")
+    assert not (tmp_path / "new").exists()
+
+
+# Several trees
+
+
+def test_k_best_trees_have_ranks_and_names_of_their_own(parser: Parser, tmp_path: Path) -> None:
+    expected = [parser.k_best(sentence, 3) for sentence in TREEBANK[:5]]
+    assert max(map(len, expected)) == 3
+    for threads in (1, 2):
+        parsed(parser, TREES, tmp_path, k_best=3, threads=threads)
+        sentences = list(read(tmp_path / "target"))
+        assert [s.heads for s in sentences] == [tree.heads for trees in expected for tree in trees]
+        ranks = [rank for trees in expected for rank in range(1, len(trees) + 1)]
+        assert [f"# k_best = {rank}" in s.comments for s, rank in zip(sentences, ranks, strict=True)]
+        names = [s.sent_id for s in sentences]
+        assert len(set(names)) == len(names)
+        best = [name for name, rank in zip(names, ranks, strict=True) if rank == 1]
+        assert best == [s.sent_id for s in TREEBANK[:5]]
+
+
+def test_k_best_trees_can_be_tagged_anew_and_written_to_deps(parser: Parser, tmp_path: Path) -> None:
+    parsed(parser, TREES, tmp_path, k_best=2, retag=True, fill_deps=True)
+    sentences = list(read(tmp_path / "target"))
+    assert all(token.deps == f"{token.head}:{token.deprel}" for s in sentences for token in s)
+    assert parser.tagger is not None
+    assert [s.xpos for s in sentences[::2]] == [s.xpos for s in parser.tagger.tag(TREEBANK[:5])]
+
+
+# What is refused
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"k_best": 0}, "at least 1, not 0"),
+        ({"k_best": 2, "decoder": "argmax"}, "by the decoder mst only, not by argmax"),
+        ({"threads": 0}, "at least 1, not 0"),
+    ],
+)
+def test_options_without_sense_are_refused(
+    parser: Parser, tmp_path: Path, options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ConfigError, match=message):
+        parsed(parser, TREES, tmp_path, **options)
+
+
+def test_input_is_not_replaced_by_its_own_trees(parser: Parser, tmp_path: Path) -> None:
+    path, link = tmp_path / "notes.txt", tmp_path / "link.txt"
+    path.write_bytes(TEXT)
+    link.symlink_to(path)
+    for target in (path, str(path), link):
+        with pytest.raises(ConfigError, match="is both the input and the output"):
+            parse_file(parser, path, target)
+    assert path.read_bytes() == TEXT
+
+
+def test_size_of_the_input_can_be_limited(parser: Parser, tmp_path: Path) -> None:
+    for data in (TREES, gzip.compress(TREES)):
+        assert parsed(parser, data, tmp_path, max_size=len(TREES))
+        with pytest.raises(FormatError, match=f"larger than the limit of {len(TREES) - 1:,} bytes"):
+            parsed(parser, data, tmp_path, max_size=len(TREES) - 1)
+
+
+# Pipes
+
+posix = pytest.mark.skipif(os.name != "posix", reason="named pipes")
+
+
+def received(stream: BinaryIO, size: int) -> bytes:
+    """This many bytes of a pipe that its writer keeps open."""
+    data = b""
+    while len(data) < size:
+        assert select.select([stream], [], [], LONGEST_WAIT)[0], f"only this has arrived: {data!r}"
+        more = os.read(stream.fileno(), size - len(data))
+        assert more, f"the pipe was closed after {data!r}"
+        data += more
+    return data
+
+
+@contextmanager
+def through_pipes(parser: Parser, tmp_path: Path, **options: Any) -> Iterator[tuple[BinaryIO, BinaryIO]]:
+    """A pipe into parse_file and one out of it, which runs meanwhile."""
+    named, target = tmp_path / "in", tmp_path / "out"
+    os.mkfifo(named)
+    os.mkfifo(target)
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            parse_file(parser, named, target, **options)
+        except BaseException as error:
+            errors.append(error)
+
+    thread = Thread(target=run, daemon=True)
+    thread.start()
+    out_of = os.open(target, os.O_RDONLY | os.O_NONBLOCK)  # does not wait for the writer
+    with open(named, "wb", buffering=0) as into, open(out_of, "rb", buffering=0) as out:
+        yield into, out  # type: ignore[misc]
+        into.close()
+        thread.join(LONGEST_WAIT)
+    assert not thread.is_alive()
+    assert errors == []
+
+
+INPUTS: dict[str, tuple[list[bytes], dict[str, Any]]] = {
+    "conllu": ([sentence.to_text().encode() for sentence in TREEBANK[:3]], {}),
+    "conllx": (
+        [Sentence.from_words([f"w{i}", "b"], format="conllx").to_text().encode() for i in range(3)],
+        {"input": "conllx"},
+    ),
+    "tokens": ([b"The dog sees cats .\n", b"yes\n", b"Cats sleep\n"], {"input": "tokens"}),
+    "text": ([b"dog\n\n", b"cat\n\n", b"sees\n\n"], {}),
+    "text that must be text": ([b"dog\n\n", b"cat\n\n", b"sees\n\n"], {"input": "text"}),
+}
+
+
+@posix
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("kind", INPUTS)
+def test_sentence_from_a_pipe_comes_out_before_the_next_is_sent(
+    parser: Parser, tmp_path: Path, kind: str, threads: int
+) -> None:
+    sentences, options = INPUTS[kind]
+    out = b""
+    with through_pipes(parser, tmp_path, **options, threads=threads) as (into, out_of):
+        for count, sentence in enumerate(sentences, 1):
+            expected = parsed(parser, b"".join(sentences[:count]), tmp_path, **options)
+            assert expected.startswith(out)
+            into.write(sentence)
+            out += received(out_of, len(expected) - len(out))
+            assert out == expected
+
+
+@posix
+@pytest.mark.parametrize("format", ["json", "tree"])
+def test_other_formats_come_out_as_the_sentences_arrive(parser: Parser, tmp_path: Path, format: Any) -> None:
+    with through_pipes(parser, tmp_path, format=format) as (into, out):
+        for sentence in TREEBANK[:2]:
+            expected = parsed(parser, sentence.to_text().encode(), tmp_path, format=format)
+            into.write(sentence.to_text().encode())
+            assert received(out, len(expected)) == expected
+
+
+@posix
+def test_half_a_sentence_waits_for_the_rest(parser: Parser, tmp_path: Path) -> None:
+    first, second = (sentence.to_text().encode() for sentence in TREEBANK[:2])
+    middle = second.index(b"\n1\t") + 5
+    expected = [parsed(parser, data, tmp_path) for data in (first, second)]
+    with through_pipes(parser, tmp_path) as (into, out):
+        into.write(first + second[:middle])
+        assert received(out, len(expected[0])) == expected[0]
+        into.write(second[middle:])
+        assert received(out, len(expected[1])) == expected[1]
+
+
+@posix
+def test_many_sentences_that_wait_in_a_pipe_are_parsed_together(
+    parser: Parser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes: list[int] = []
+    score = parser.scores
+    monkeypatch.setattr(parser, "scores", lambda sentences: sizes.append(len(sentences)) or score(sentences))
+    data = conllu(TREEBANK[:20])
+    assert len(data) < select.PIPE_BUF * 16  # they fit into the pipe
+    with through_pipes(parser, tmp_path) as (into, out):
+        into.write(data)
+        received(out, len(parsed(random_parser(), data, tmp_path)))
+    assert sum(sizes) == 20
+    assert len(sizes) <= 3
+
+
+@posix
+def test_standard_input_and_output_are_pipes_too(tmp_path: Path) -> None:
+    random_parser().save(tmp_path / "model")
+    program = "import sys; from biatt.cli import main; main()"
+    command = [sys.executable, "-c", program, "parse", "--model", str(tmp_path / "model")]
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        bufsize=0,
+        env={**os.environ, "PYTHONPATH": str(SOURCE)},
+    )
+    try:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for sentence in TREEBANK[:2]:
+            expected = conllu(list(random_parser().parse([sentence])))
+            process.stdin.write(sentence.to_text().encode())
+            assert received(process.stdout, len(expected)) == expected  # type: ignore[arg-type]
+        process.stdin.close()
+        assert process.stdout.read() == b""
+        assert process.wait(LONGEST_WAIT) == 0
+    finally:
+        process.kill()
+        process.wait()
+        for stream in (process.stdin, process.stdout):
+            if stream is not None:
+                stream.close()
+
+
+def test_closed_standard_streams_are_one_clear_error(
+    parser: Parser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", None)
+    with pytest.raises(BiattError, match="<stdin>: cannot be read: standard input is closed"):
+        parse_file(parser, "-", tmp_path / "new")
+    monkeypatch.setattr(sys, "stdout", None)
+    with pytest.raises(BiattError, match="<stdout>: cannot be written: standard output is closed"):
+        parse_file(parser, io.BytesIO(TREES), "-")
