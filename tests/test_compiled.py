@@ -23,6 +23,8 @@ from numba.core.dispatcher import Dispatcher
 
 from biatt import compiled, errors
 
+pytestmark = pytest.mark.slow  # each test starts processes that compile
+
 INNER = """
 from biatt.compiled import compiled
 FACTOR = 2

@@ -421,6 +421,7 @@ def run(program: str, *arguments: str | Path) -> str:
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
 
 
+@pytest.mark.slow
 def test_parsing_does_not_import_torch(folder: Path, tmp_path: Path) -> None:
     write(TREEBANK[:3], tmp_path / "text.conllu")
     program = """
@@ -432,6 +433,7 @@ print(len(list(parser.parse(biatt.read(sys.argv[2])))), "torch" in sys.modules)
     assert run(program, folder, tmp_path / "text.conllu").split() == ["3", "False"]
 
 
+@pytest.mark.slow
 def test_sentence_of_2000_words_takes_little_memory(tmp_path: Path) -> None:
     random_parser(hidden=176, deviation=0.1).save(tmp_path)
     program = """

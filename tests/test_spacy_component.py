@@ -123,6 +123,7 @@ def test_saved_pipeline_does_not_need_the_folder_that_it_came_from(folder: Path,
         pipeline(tmp_path / "gone")("text")
 
 
+@pytest.mark.slow
 def test_two_processes_give_what_one_gives(folder: Path) -> None:
     nlp = pipeline(folder)
     expected = [facts(doc) for doc in nlp.pipe(TEXTS)]

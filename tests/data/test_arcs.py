@@ -99,6 +99,7 @@ def test_compiled_check_refuses_what_is_no_tree(heads: list[int]) -> None:
     assert not is_tree(heads)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("treebank", "percent"), [("danish-conllx", 2.30), ("english-ewt", 0.39), ("dutch-lassysmall", 12.29)]
 )

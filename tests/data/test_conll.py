@@ -149,6 +149,7 @@ def test_format_can_be_given() -> None:
 # Losslessness
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not TREEBANKS, reason="no folder ../shared/treebanks beside the clone")
 @pytest.mark.parametrize("path", TREEBANKS, ids=lambda path: f"{path.parent.name}-{path.name}")
 def test_treebank_comes_back_byte_for_byte(path: Path) -> None:

@@ -260,6 +260,7 @@ for decoder in ("mst", "projective"):
 """
 
 
+@pytest.mark.slow
 def test_ties_are_broken_the_same_way_in_every_process() -> None:
     answers = {
         subprocess.run([sys.executable, "-c", TIES], capture_output=True, text=True, check=True).stdout

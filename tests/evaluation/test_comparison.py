@@ -153,6 +153,7 @@ def test_a_clear_win_is_significant() -> None:
     assert pair.sign_p < 0.001
 
 
+@pytest.mark.slow
 def test_noise_is_seldom_significant() -> None:
     """Two systems of the same quality: about 5 % of all p are below 0.05, of both tests."""
     bootstrap, sign = [], []

@@ -355,6 +355,7 @@ def mistaken(tokens: list[Token], chance: random.Random) -> list[Token]:
     return tokens
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not TREEBANKS.is_dir(), reason="../shared/treebanks is absent")
 @pytest.mark.parametrize("treebank", ["english-ewt", "arabic-padt", "turkish-imst", "portuguese-bosque"])
 @pytest.mark.parametrize("own_tokens", [False, True])

@@ -88,6 +88,7 @@ def test_output_that_cannot_be_written_is_one_sentence(files: tuple[Path, Path])
     assert done.stderr == b"biatt: <stdout>: cannot be written: no space left on device.\n"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="pipes of a POSIX shell")
 @pytest.mark.parametrize("options", [[], ["--json"]])
 def test_reader_that_leaves_ends_the_verb_as_it_ends_parse(tmp_path: Path, options: list[str]) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -51,6 +52,7 @@ def test_large_projections_of_opposite_signs_still_meet_in_the_middle() -> None:
 GRADIENTS = """
 import sys
 import numpy as np
+import pytest
 from biatt.kernels import recurrences
 generator = np.random.default_rng(0)
 words, h = np.array([7, 5, 1], np.int32), 20
@@ -74,6 +76,7 @@ np.savez(
 """
 
 
+@pytest.mark.slow
 def test_gradients_are_the_same_from_disk_and_at_another_vector_width(tmp_path: Path) -> None:
     def gradients(name: str, **environment: str) -> list[np.ndarray[Any, Any]]:
         program = [sys.executable, "-c", GRADIENTS, str(tmp_path / name)]

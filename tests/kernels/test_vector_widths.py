@@ -19,6 +19,7 @@ TESTS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif("BIATT_LANES" in os.environ, reason="the width is fixed")
 @pytest.mark.parametrize("lanes", [4, 8, 16])
 def test_kernels_are_right_at_every_vector_width(lanes: int) -> None:

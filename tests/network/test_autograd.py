@@ -174,6 +174,7 @@ def test_two_threads_give_the_same_numbers_and_the_same_bits_each_time(variant: 
 # Numbers that could overflow
 
 
+@pytest.mark.slow
 @every_ablation
 @pytest.mark.parametrize("hidden", [5, 40])
 def test_scores_and_gradients_stay_finite_for_weights_a_hundred_times_too_large(

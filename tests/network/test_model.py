@@ -158,6 +158,7 @@ def slope(model: BiAtt, batch: Batch, parameter: Tensor, direction: Tensor, *, s
     return (ends[0] - ends[1]) / (2 * step)
 
 
+@pytest.mark.slow
 @every_variant
 def test_gradient_of_every_parameter_equals_finite_differences(variant: dict[str, Any]) -> None:
     model, batch = network(variant, seed=1), collate(random_sentences([3, 1, 4], seed=1))
@@ -169,6 +170,7 @@ def test_gradient_of_every_parameter_equals_finite_differences(variant: dict[str
         assert (gradient * direction).sum().item() == pytest.approx(expected, rel=1e-6, abs=1e-7), name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "variant",
     [{}, {"attention": "single", "feedback": False}, {**LARGER, "shared_memory_projection": False}],
