@@ -18,8 +18,8 @@ from run import commit, cores, cpu_name, save
 from timing import interleaved, throughput
 
 import biatt
-from biatt.annotate.tokeniser import raw_text
 from biatt.data.conll import read, write
+from biatt.data.raw_text import raw_text
 from biatt.data.sentence import Sentence
 from biatt.data.text import read_text
 from biatt.decode.apply import default_roots

@@ -12,7 +12,7 @@ import pytest
 
 import biatt
 from biatt import parser as parser_module
-from biatt.annotate.tokeniser import raw_text
+from biatt.data.raw_text import raw_text
 from biatt.evaluation.metrics import evaluate
 from biatt.model_folder import MODELS
 from biatt.parser import Parser

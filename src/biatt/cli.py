@@ -363,8 +363,8 @@ def raw(
     ] = "-",
 ) -> None:
     """Write the raw text of a treebank, a paragraph a line: what a pipeline is to be tried on."""
-    from biatt.annotate.tokeniser import raw_text
     from biatt.data.files import writing
+    from biatt.data.raw_text import raw_text
 
     with writing(output) as target:
         target.write(raw_text(biatt.read(file)).encode())

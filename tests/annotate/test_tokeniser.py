@@ -10,15 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from biatt.annotate import tokeniser as module
-from biatt.annotate.tokeniser import (
-    NO_SPACE,
-    Paragraph,
-    Tokeniser,
-    cut,
-    paragraphs,
-    raw_text,
-)
+from biatt.annotate.tokeniser import Tokeniser, character_labels, cut
 from biatt.data.conll import read
+from biatt.data.raw_text import NO_SPACE, Paragraph, TokenEnd
 from biatt.data.sentence import Sentence
 from biatt.data.toy_treebank import generate
 from biatt.errors import ModelError
@@ -86,7 +80,7 @@ def test_windows_decide_about_every_character_once(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(module, "MARGIN", 2)
     chunks = ["abc", "defgh", "i", "jklm"]
     labels = np.arange(26, dtype=np.int32).reshape(13, 2)
-    windows = cut(Paragraph(chunks, labels), CHARACTERS)
+    windows = cut(chunks, CHARACTERS, labels)
     assert [window.encoded.words for window in windows] == [7, 9, 5]
     assert np.array_equal(np.concatenate([w.labels[w.core] for w in windows]), labels)
     assert sum((w.labels != -1).sum() for w in windows) == labels.size  # the margins teach nothing
@@ -100,17 +94,11 @@ def test_margin_makes_a_window_see_what_the_whole_text_sees(monkeypatch: pytest.
     assert random_tokeniser().split([text]) == whole
 
 
-def test_paragraphs_of_a_treebank_and_their_labels() -> None:
-    first, second = Sentence.from_words(["I", "do", "n't", "."]), Sentence.from_words(["Go", "!"])
-    first.verbatim.append((1, "2-3\tdon't\t_\t_\t_\t_\t_\t_\t_\tSpaceAfter=No"))
-    second.rows[0][9] = "SpaceAfter=No"
-    third = second.with_comment("# newpar")
-    found = list(paragraphs([first, second, third]))
-    assert [paragraph.chunks for paragraph in found] == [["I", "don't.", "Go!"], ["Go!"]]
-    ends, several = found[0].labels.T.tolist()  # type: ignore[union-attr]
-    assert ends == [1, 0, 0, 0, 0, 1, 2, 0, 1, 2]
-    assert several == [0, -1, -1, -1, -1, 1, 0, -1, 0, 0]
-    assert raw_text([first, second, third]) == "I don't. Go!\n\nGo!\n"
+def test_labels_say_what_ends_at_each_character() -> None:
+    tokens = [TokenEnd(0, False), TokenEnd(5, True), TokenEnd(6, False, ends_sentence=True)]
+    ends, words = character_labels(Paragraph(["I", "don't."], tokens)).T.tolist()
+    assert ends == [1, 0, 0, 0, 0, 1, 2]
+    assert words == [0, -1, -1, -1, -1, 1, 0]
 
 
 def test_model_comes_back_from_its_folder(tmp_path: Path) -> None:

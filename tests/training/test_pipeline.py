@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import biatt
-from biatt.annotate.tokeniser import raw_text
 from biatt.config import with_settings
+from biatt.data.raw_text import raw_text
 from biatt.data.sentence import Sentence
 from biatt.data.toy_treebank import generate
 from biatt.errors import ConfigError, ModelError, TrainingError

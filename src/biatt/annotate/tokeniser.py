@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from biatt.annotate.labeller import NO_LABEL, FusedLabeller, Labels
 from biatt.annotate.multiword import Multiword
 from biatt.config import TokeniserSettings
+from biatt.data.raw_text import NO_SPACE, Paragraph
 from biatt.data.sentence import MISC, Sentence
 from biatt.encoding.vocabulary import ROOT, Encoded, Indices
 from biatt.errors import ModelError
@@ -38,7 +39,6 @@ LONGEST_CHUNK = 20  # characters between spaces that are looked at as one symbol
 REMEMBERED_CHUNKS = 50_000
 
 _PARAGRAPHS = re.compile(r"\n[^\S\n]*\n\s*")  # a blank line
-NO_SPACE = "SpaceAfter=No"
 
 
 class Characters:
@@ -99,17 +99,6 @@ def _spelled(chunk: str) -> Iterator[list[str]]:
         ]
 
 
-class Paragraph(NamedTuple):
-    """A stretch of text that ends a sentence: its chunks between spaces, and its labels if they are known."""
-
-    chunks: list[str]
-    labels: Indices | None = None  # (characters, 2)
-
-    @property
-    def size(self) -> int:
-        return sum(map(len, self.chunks))
-
-
 class Tokeniser:
     """A trained tokeniser: its configuration, its characters, its multiword tokens and its weights."""
 
@@ -154,7 +143,7 @@ class Tokeniser:
 
     def _split(self, paragraphs: Sequence[list[str]]) -> list[list[Sentence]]:
         """The sentences of each paragraph, whose chunks these are."""
-        windows = [window for chunks in paragraphs for window in cut(Paragraph(chunks), self.characters)]
+        windows = [window for chunks in paragraphs for window in cut(chunks, self.characters)]
         found = iter(self.network.label([item.encoded for item in windows], batch_words=BATCH_CHARACTERS))
         labels = iter([numbers[window.core] for window, numbers in zip(windows, found, strict=True)])
         result = []
@@ -222,9 +211,9 @@ class Window(NamedTuple):
     labels: Indices  # of all its characters, where those of the paragraph are known
 
 
-def cut(paragraph: Paragraph, characters: Characters) -> list[Window]:
-    """A paragraph in overlapping windows; the labels of characters that one only sees are left out."""
-    rows, size = characters.encode(paragraph.chunks), paragraph.size
+def cut(chunks: Sequence[str], characters: Characters, labels: Indices | None = None) -> list[Window]:
+    """The chunks of a paragraph in overlapping windows; characters that a window only sees have no labels."""
+    rows, size = characters.encode(chunks), sum(map(len, chunks))
     windows = []
     for start in range(0, size, WINDOW):
         end = min(start + WINDOW, size)
@@ -234,47 +223,19 @@ def cut(paragraph: Paragraph, characters: Characters) -> list[Window]:
         np.cumsum([len(bag) for bag in bags], out=offsets[1:])
         none = np.empty(0, np.int32)
         encoded = Encoded(np.fromiter(chain(*bags), np.int32, offsets[-1]), offsets, none, none)
-        labels = np.full((last - first, len(LABELS.kinds)), NO_LABEL, np.int32)
-        if paragraph.labels is not None:
-            labels[start - first : end - first] = paragraph.labels[start:end]
-        windows.append(Window(encoded, slice(start - first, end - first), labels))
+        core = slice(start - first, end - first)
+        of_window = np.full((last - first, len(LABELS.kinds)), NO_LABEL, np.int32)
+        if labels is not None:
+            of_window[core] = labels[start:end]
+        windows.append(Window(encoded, core, of_window))
     return windows
 
 
-def paragraphs(sentences: Iterable[Sentence]) -> Iterator[Paragraph]:
-    """The raw text of a treebank, with what ends where; `# newpar` and `# newdoc` begin a paragraph."""
-    chunks: list[str] = []
-    ends: list[str] = []
-    several: list[str | None] = []
-
-    def finished() -> Iterator[Paragraph]:
-        if chunks:
-            yield Paragraph(chunks[:], LABELS.encode(ends, several))
-        for part in (chunks, ends, several):
-            part.clear()
-
-    joined = False  # does the next token follow without a space?
-    for sentence in sentences:
-        if any(comment.startswith(("# newpar", "# newdoc")) for comment in sentence.comments):
-            yield from finished()
-            joined = False
-        for token in sentence.tokens:
-            if not token.form.split():  # a form of nothing but space, which no text shows
-                continue
-            for number, part in enumerate(token.form.split()):
-                if joined and not number:
-                    chunks[-1] += part
-                else:
-                    chunks.append(part)
-                ends += [INSIDE] * len(part)
-                several += [None] * len(part)
-            ends[-1], several[-1] = TOKEN, SEVERAL if token.multiword else ONE
-            joined = NO_SPACE in token.misc.split("|")
-        if ends:
-            ends[-1] = SENTENCE
-    yield from finished()
-
-
-def raw_text(sentences: Iterable[Sentence]) -> str:
-    """The text of a treebank, as a tokeniser would meet it: a paragraph a line, blank lines between them."""
-    return "\n\n".join(" ".join(paragraph.chunks) for paragraph in paragraphs(sentences)) + "\n"
+def character_labels(paragraph: Paragraph) -> Indices:
+    """(characters, 2): what ends at each character, and how many words the token has that ends there."""
+    size = sum(map(len, paragraph.chunks))
+    ends, words = [INSIDE] * size, cast("list[str | None]", [None] * size)
+    for token in paragraph.tokens:
+        ends[token.character] = SENTENCE if token.ends_sentence else TOKEN
+        words[token.character] = SEVERAL if token.multiword else ONE
+    return LABELS.encode(ends, words)

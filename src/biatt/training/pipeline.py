@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 from biatt.annotate.labeller import Labels
 from biatt.annotate.multiword import Multiword
 from biatt.annotate.tagger import Tagger, gold_columns, labels_of
-from biatt.annotate.tokeniser import LABELS, NO_SPACE, Characters, Paragraph, Tokeniser, cut, paragraphs
+from biatt.annotate.tokeniser import LABELS, Characters, Tokeniser, character_labels, cut
 from biatt.config import Settings
+from biatt.data.raw_text import NO_SPACE, Paragraph, paragraphs
 from biatt.data.sentence import FORM, Sentence
 from biatt.encoding.vocabulary import Indices, Vocabulary
 from biatt.errors import TrainingError
@@ -74,7 +75,11 @@ class TextModels:
             self.listener.message(f"No token says {NO_SPACE}: the tokeniser will only split at spaces.")
 
         def data(part: Sequence[Paragraph]) -> Data:
-            windows = [window for paragraph in part for window in cut(paragraph, characters)]
+            windows = [
+                window
+                for paragraph in part
+                for window in cut(paragraph.chunks, characters, character_labels(paragraph))
+            ]
             return Data([window.encoded for window in windows], [window.labels for window in windows])
 
         def save(weights: dict[str, NDArray[Any]]) -> None:
