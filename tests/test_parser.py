@@ -1,16 +1,13 @@
-"""The parser that a user holds: model folders, whole and damaged, and parsing."""
+"""The parser that a user holds: parsing, streams, threads."""
 
 from __future__ import annotations
 
 import gc
 import io
-import json
 import os
-import pickle
-import struct
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import count, cycle, islice
 from pathlib import Path
 from typing import Any
@@ -62,7 +59,7 @@ def trees(sentences: Iterator[Sentence] | list[Sentence]) -> list[tuple[list[int
     return [(sentence.heads, sentence.deprels) for sentence in sentences]
 
 
-# Model folders
+# Saving and loading
 
 
 @both_parsers
@@ -73,157 +70,6 @@ def test_saved_and_loaded_model_gives_the_same_scores(parser: Parser, tmp_path: 
     assert loaded.vocabulary.to_json() == parser.vocabulary.to_json()
     for one, other in zip(loaded.scores(TREEBANK), parser.scores(TREEBANK), strict=True):
         assert all(np.array_equal(part, same) for part, same in zip(parts(one), parts(other), strict=True))
-
-
-def test_weights_in_any_memory_layout_are_saved_as_they_are(tmp_path: Path) -> None:
-    weights = {name: np.asfortranarray(value) for name, value in PARSER.weights.items()}
-    Parser(PARSER.config, PARSER.vocabulary, weights).save(tmp_path)
-    for name, value in load(tmp_path).weights.items():
-        np.testing.assert_array_equal(value, PARSER.weights[name])
-
-
-def test_saving_over_a_model_replaces_it(folder: Path) -> None:
-    other = random_parser(hidden=5, seed=1)
-    other.save(folder)
-    assert trees(load(folder).parse(TREEBANK)) == trees(other.parse(TREEBANK))
-    assert sorted(path.name for path in folder.iterdir()) == [
-        "config.json",
-        "model.safetensors",
-        "vocabulary.json",
-    ]
-
-
-def change_config(folder: Path, change: Callable[[Any], Any]) -> None:
-    path = folder / "config.json"
-    data = json.loads(path.read_text("utf-8"))
-    change(data)
-    path.write_text(json.dumps(data), "utf-8")
-
-
-def odd_numbers(folder: Path, kind: str) -> None:
-    header = json.dumps({"P": {"dtype": kind, "shape": [2], "data_offsets": [0, 4]}}).encode()
-    header += b" " * (-len(header) % 8)
-    (folder / "model.safetensors").write_bytes(struct.pack("<Q", len(header)) + header + bytes(4))
-
-
-def cut(folder: Path, name: str, size: int) -> None:
-    path = folder / name
-    path.write_bytes(path.read_bytes()[:size])
-
-
-DAMAGES: dict[str, tuple[Callable[[Path], Any], str]] = {
-    "no config": (lambda f: (f / "config.json").unlink(), "no config.json"),
-    "no vocabulary": (lambda f: (f / "vocabulary.json").unlink(), "no vocabulary.json"),
-    "no weights": (lambda f: (f / "model.safetensors").unlink(), "no model.safetensors"),
-    "empty config": (lambda f: cut(f, "config.json", 0), r"config.json is damaged"),
-    "cut config": (lambda f: cut(f, "config.json", 40), r"config.json is damaged"),
-    "cut vocabulary": (lambda f: cut(f, "vocabulary.json", 70), r"vocabulary.json is damaged"),
-    "config is no text": (lambda f: (f / "config.json").write_bytes(b"\xff\xfe{}"), "config.json is damaged"),
-    "bottomless config": (lambda f: (f / "config.json").write_text("[" * 200_000), "config.json is damaged"),
-    "config is a list": (lambda f: (f / "config.json").write_text("[1]"), "does not describe a biatt model"),
-    "another program's": (lambda f: (f / "config.json").write_text("{}"), "does not describe a biatt model"),
-    "newer": (lambda f: change_config(f, lambda c: c.update(version=2)), "version 2.*upgrade"),
-    "version is text": (
-        lambda f: change_config(f, lambda c: c.update(version="1")),
-        "does not describe a biatt model",
-    ),
-    "unknown setting": (
-        lambda f: change_config(f, lambda c: c["model"].update(heads=8)),
-        "settings that this biatt does not know",
-    ),
-    "unknown value": (
-        lambda f: change_config(f, lambda c: c["model"].update(directions="upwards")),
-        "settings that this biatt does not know",
-    ),
-    "hidden size is text": (
-        lambda f: change_config(f, lambda c: c["model"].update(hidden="big")),
-        "settings that this biatt does not know",
-    ),
-    "no settings": (
-        lambda f: change_config(f, lambda c: c.pop("model")),
-        "settings that this biatt does not know",
-    ),
-    "settings are a list": (
-        lambda f: change_config(f, lambda c: c.update(model=[1])),
-        "settings that this biatt does not know",
-    ),
-    "another hidden size": (
-        lambda f: change_config(f, lambda c: c["model"].update(hidden=9)),
-        "weights do not fit",
-    ),
-    "another vocabulary": (
-        lambda f: (f / "vocabulary.json").write_text('{"symbols": {"form": ["a"]}, "relations": ["x"]}'),
-        "weights do not fit",
-    ),
-    "vocabulary without relations": (
-        lambda f: (f / "vocabulary.json").write_text('{"symbols": {}}'),
-        "no relations",
-    ),
-    "vocabulary is a number": (lambda f: (f / "vocabulary.json").write_text("3"), "vocabulary"),
-    "empty weights": (lambda f: cut(f, "model.safetensors", 0), "model.safetensors is damaged"),
-    "header cut short": (lambda f: cut(f, "model.safetensors", 30), "model.safetensors is damaged"),
-    "weights cut short": (lambda f: cut(f, "model.safetensors", -1), "model.safetensors is damaged"),
-    "half-size floats": (lambda f: odd_numbers(f, "BF16"), "model.safetensors is damaged"),
-}
-
-
-@pytest.mark.parametrize("name", DAMAGES)
-def test_damaged_model_is_a_clear_error_that_names_the_folder(folder: Path, name: str) -> None:
-    damage, message = DAMAGES[name]
-    damage(folder)
-    with pytest.raises(ModelError, match=message) as caught:
-        load(folder)
-    assert str(folder) in str(caught.value)
-    assert str(caught.value).endswith(".")
-
-
-@settings(deadline=None, max_examples=50)
-@given(st.data())
-def test_model_cut_anywhere_is_a_model_error(
-    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
-) -> None:
-    folder = tmp_path_factory.getbasetemp() / "cut"
-    PARSER.save(folder)
-    name = data.draw(st.sampled_from(["config.json", "vocabulary.json", "model.safetensors"]))
-    size = (folder / name).stat().st_size
-    cut(folder, name, data.draw(st.integers(0, size - 3)))  # the last bytes of JSON are "}\n"
-    with pytest.raises(ModelError):
-        load(folder)
-
-
-def test_weights_that_do_not_fit_are_a_model_error_in_torch_too(folder: Path) -> None:
-    change_config(folder, lambda c: c["model"].update(hidden=9))
-    with pytest.raises(ModelError, match="weights do not fit"):
-        load(folder, fused=False)
-
-
-@pytest.mark.parametrize("make", [lambda path: None, lambda path: path.write_text("{}")])
-def test_missing_folder_or_file_in_its_place_is_a_model_error(tmp_path: Path, make: Any) -> None:
-    make(tmp_path / "model")
-    with pytest.raises(ModelError, match=r"no model folder .*model, nor a bundled model"):
-        load(tmp_path / "model")
-
-
-class Trap:
-    """Creates a file when it is unpickled."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Path.touch, (self.path,)
-
-
-@pytest.mark.parametrize("fused", [True, False])
-def test_pickle_in_the_place_of_the_weights_is_never_executed(folder: Path, fused: bool) -> None:
-    sprung = folder / "sprung"
-    trap = pickle.dumps(Trap(sprung))
-    (folder / "model.safetensors").write_bytes(trap)
-    with pytest.raises(ModelError, match="damaged"):
-        load(folder, fused=fused)
-    assert not sprung.exists()
-    pickle.loads(trap)  # the trap does work
-    assert sprung.exists()
 
 
 # Parsing

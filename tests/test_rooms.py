@@ -16,7 +16,18 @@ PACKAGE = Path(biatt.__file__).parent
 # The room of each module directly below the package; all others are in the room that their folder names.
 MODULES = {
     **dict.fromkeys(
-        ["errors", "config", "options", "weights", "model_folder", "compiled", "threads", "presets"], "base"
+        [
+            "errors",
+            "config",
+            "options",
+            "weights",
+            "model_check",
+            "model_folder",
+            "compiled",
+            "threads",
+            "presets",
+        ],
+        "base",
     ),
     **dict.fromkeys(["parser", "parse_file"], "parser"),
     **dict.fromkeys(["cli", "spacy_component", "__init__"], "entrance"),
@@ -41,7 +52,7 @@ MAY_IMPORT = {
 # (module, what it imports): why it may all the same.
 EXCEPTIONS = {
     ("model_folder", "data.files"): "a model folder is files",
-    ("model_folder", "data.scores"): "it stores the temperature",
+    ("model_folder", "data.folders"): "which are replaced whole",
     ("data.sentence", "display"): "a sentence draws itself, imported when it is asked to",
 }
 

@@ -1,25 +1,35 @@
-"""A model on disk: a folder with its settings, its symbols and its weights; nothing in it is executed."""
+"""A model on disk: the layout of its folder, and reading and writing it.
+
+    config.json           format, version, settings, temperature
+    vocabulary.json       symbols, and the relations or labels that the network chooses from
+    model.safetensors     weights
+    README.md             the model's card
+    tagger/, tokeniser/   models of their own, in the folder of a parser
+    ensemble/2/, …        further parsers, whose probabilities are averaged
+
+No other module knows these names. Nothing in a folder is executed; `model_check.py` checks all of it.
+"""
 
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Mapping
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError
-from safetensors.numpy import load_file, save
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
 
-from biatt.config import Config, Settings, setting_names
 from biatt.data.files import replacing
-from biatt.data.scores import Temperature
-from biatt.errors import ConfigError, ModelError
-from biatt.weights import SCALE, unpack
-
-FORMAT_VERSION = 1  # a folder of a later version is refused, not guessed at
+from biatt.data.folders import present_folder, replacing_folder
+from biatt.errors import ModelError
+from biatt.model_check import VERSION, Kind, check_header, check_numbers, checked_settings, expected_shapes
+from biatt.weights import EMBEDDINGS, SCALE, Shapes, pack, unpack
 
 MODELS = Path(__file__).parent / "models"  # bundled with the package
 
@@ -33,30 +43,42 @@ CHECKPOINT, METRICS, FINGERPRINT, FOLDS = (
     "fingerprint.txt",
     "folds",
 )
+FILES = {SETTINGS, SYMBOLS, WEIGHTS, CARD, CHECKPOINT, METRICS, FINGERPRINT}
+
+LARGEST_JSON = 1 << 25  # bytes; about 2 million symbols
+LARGEST_CARD = 1 << 24
+LARGEST_HEADER = 1 << 20  # of the weights
 
 
-# Settings of earlier versions. None changes how a trained model parses, so reading ignores them.
-REMOVED_SETTINGS = frozenset(
-    {"rate_step", "beta1", "epsilon", "distillation", "agreement", "deviation", "first_state"}
-)
+@dataclass
+class Model:
+    """The content of a model folder."""
 
-
-class Stored(NamedTuple):
-    config: Any
-    temperature: Temperature
-    symbols: Any
+    kind: Kind
+    config: Any  # the settings of this kind
+    symbols: dict[str, Any]
     weights: dict[str, NDArray[Any]]
+    scale: NDArray[np.float32] | None = None  # of packed embeddings; saved weights are packed again
+    temperature: dict[str, float] = field(default_factory=dict)
+    card: str | None = None
+    tagger: Model | None = None
+    tokeniser: Model | None = None
+    members: list[Model] = field(default_factory=list)
+
+
+# Finding
 
 
 def find_model(model: str | Path) -> Path:
     """The folder of a model: a path, or the name of a bundled model; a path comes first."""
-    if (Path(model) / SETTINGS).is_file():
-        return Path(model)
-    bundled = sorted(folder.name for folder in MODELS.glob("*") if (folder / SETTINGS).is_file())
-    if str(model) in bundled:
-        return MODELS / str(model)
-    if Path(model).is_dir():
-        return Path(model)  # reading it raises the error that says what is missing
+    with _readable(model):
+        if (Path(model) / SETTINGS).is_file():
+            return Path(model)
+        bundled = sorted(path.name for path in MODELS.glob("*") if (path / SETTINGS).is_file())
+        if str(model) in bundled:
+            return MODELS / str(model)
+        if (folder := present_folder(Path(model))).is_dir():
+            return folder  # reading it raises the error that says what is missing
     raise ModelError(
         f"There is no model folder {model}, nor a bundled model of that name (bundled: {', '.join(bundled)})."
     )
@@ -70,7 +92,7 @@ def member_folder(folder: str | Path, number: int) -> Path:
 def member_folders(folder: str | Path) -> list[Path]:
     """The folders of the further members that contain weights, in order."""
     paths = [path for path in (Path(folder) / ENSEMBLE).glob("*") if (path / WEIGHTS).is_file()]
-    return sorted((path for path in paths if path.name.isdecimal()), key=lambda path: int(path.name))
+    return sorted((path for path in paths if _is_number(path.name)), key=lambda path: int(path.name))
 
 
 def is_finished(folder: Path) -> bool:
@@ -83,75 +105,222 @@ def is_begun(folder: Path) -> bool:
     return any((folder / name).exists() for name in (WEIGHTS, CHECKPOINT, TAGGER, TOKENISER, ENSEMBLE))
 
 
-def read_model(folder: str | Path, format: str, kind: type[Settings]) -> Stored:
-    """What is in a folder that calls itself by this name."""
-    folder = Path(folder)
-    if not folder.is_dir():
-        raise ModelError(f"There is no model folder {folder}.")
-    description = _read_json(folder / SETTINGS)
-    version = description.get("version") if isinstance(description, dict) else None
-    if not isinstance(version, int) or description.get("format") != format:
-        raise ModelError(f"{folder / SETTINGS} does not describe a {format} model.")
-    if version > FORMAT_VERSION:
-        raise ModelError(
-            f"{folder} holds a model of version {version}, but this biatt reads up to {FORMAT_VERSION}: "
-            "upgrade it."
-        )
-    try:
-        config = kind.from_json(_present(description, kind))
-        temperature = Temperature(**description.get("temperature", {}))
-        if not all(math.isfinite(value) and value > 0 for value in temperature):
-            raise ConfigError("temperatures must be above 0.")
-    except (KeyError, TypeError, AttributeError, ConfigError) as error:
-        raise ModelError(f"{folder / SETTINGS} holds settings that this biatt does not know.") from error
-    symbols = _read_json(folder / SYMBOLS)
-    path = folder / WEIGHTS
-    if not path.is_file():
+def foreign_files(folder: Path) -> Iterator[Path]:
+    """Files and folders inside that are no part of a model or of a training run."""
+    for path in sorted(folder.iterdir()):
+        if path.name in (TAGGER, TOKENISER) and path.is_dir():
+            yield from _foreign_in_part(path)
+        elif path.name in (ENSEMBLE, FOLDS) and path.is_dir():
+            for part in sorted(path.iterdir()):
+                if _is_number(part.name) and part.is_dir():
+                    yield from _foreign_in_part(part)
+                else:
+                    yield part
+        elif path.name not in FILES or path.is_dir():
+            yield path
+
+
+def _foreign_in_part(folder: Path) -> Iterator[Path]:
+    """The same for a folder inside that of a parser: all of it, unless it contains a model or a run."""
+    if _describes_model(folder) or (folder / CHECKPOINT).is_file() or not any(folder.iterdir()):
+        yield from (path for path in sorted(folder.iterdir()) if path.name not in FILES or path.is_dir())
+    else:
+        yield folder
+
+
+def _is_number(name: str) -> bool:
+    return name.isascii() and name.isdecimal()
+
+
+# Reading
+
+
+def read_model(folder: str | Path, kind: Kind = Kind.PARSER) -> Model:
+    """The content of a folder, all of it checked, with a parser's tagger, tokeniser and further members."""
+    with _readable(folder):
+        folder = present_folder(Path(folder))
+        if not folder.is_dir():
+            raise ModelError(f"There is no model folder {folder}.")
+        model = _read_files(folder, kind)
+        if kind is Kind.PARSER:
+            model.members = [_read_files(path, kind) for path in member_folders(folder)]
+            if any(member.symbols != model.symbols for member in model.members):
+                raise ModelError(f"{folder}: the members of the ensemble have different vocabularies.")
+            if (folder / TAGGER).is_dir():
+                model.tagger = _read_files(folder / TAGGER, Kind.TAGGER)
+            if (folder / TOKENISER).is_dir():
+                model.tokeniser = _read_files(folder / TOKENISER, Kind.TOKENISER)
+    return model
+
+
+def _read_files(folder: Path, kind: Kind) -> Model:
+    with _named(folder / SETTINGS):
+        config, temperature = checked_settings(_read_json(folder / SETTINGS), kind)
+    with _named(folder / SYMBOLS):
+        symbols = _read_json(folder / SYMBOLS)
+        shapes = expected_shapes(symbols, config, kind)
+    if not (folder / WEIGHTS).exists():
         raise ModelError(f"{folder} has no {WEIGHTS}: its training has not finished an epoch.")
+    with _named(folder / WEIGHTS):
+        weights, scale = _read_weights(folder / WEIGHTS, shapes)
+    card = None
+    if (folder / CARD).is_file():
+        with _named(folder / CARD):
+            card = _read_bytes(folder / CARD, LARGEST_CARD).decode(errors="replace")
+    return Model(kind, config, symbols, weights, scale, temperature, card)
+
+
+@contextmanager
+def _readable(folder: str | Path) -> Iterator[None]:
+    """Say in one sentence that the system does not let a folder be read."""
     try:
-        weights = load_file(path)
-        weights = unpack(weights) if SCALE in weights else weights
-        return Stored(config, temperature, symbols, weights)
-    except (SafetensorError, OSError, TypeError, AttributeError, ValueError) as error:
-        # the last three: no such numbers, or a scale that does not fit
-        raise ModelError(f"{path} is damaged or cut short ({error}).") from error
-
-
-def _present(description: Mapping[str, Any], kind: type[Settings]) -> dict[str, dict[str, Any]]:
-    """The settings of a folder of version 1 without those that this kind of model no longer has."""
-    removed = REMOVED_SETTINGS | setting_names(Config) - setting_names(kind)
-    return {
-        part: {name: value for name, value in description[part].items() if name not in removed}
-        for part in ("model", "training")
-    }
-
-
-def write_model(
-    folder: str | Path,
-    format: str,
-    description: Mapping[str, Any],
-    symbols: Mapping[str, Any],
-    weights: Mapping[str, NDArray[Any]],
-) -> None:
-    """Write a model folder; the weights come last, so that a folder with weights is whole."""
-    folder = Path(folder)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
+        yield
     except OSError as error:
-        raise ModelError(f"{folder} cannot be a folder for a model: {error.strerror}.") from error
-    head = {"format": format, "version": FORMAT_VERSION}
-    for name, data in ((SETTINGS, {**head, **description}), (SYMBOLS, symbols)):
-        with replacing(folder / name) as file:
-            file.write(json.dumps(data, ensure_ascii=False, indent=1).encode() + b"\n")
-    with replacing(folder / WEIGHTS) as file:
-        # Of an array that is not in one piece, safetensors would write the rows in the wrong order.
-        file.write(save({name: np.ascontiguousarray(value) for name, value in weights.items()}))
+        raise ModelError(f"{folder} cannot be read: {_reason(error)}.") from error
+
+
+def _reason(error: OSError) -> str:
+    return (error.strerror or str(error)).lower()
+
+
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """Put the name of a file before what is wrong with it."""
+    try:
+        yield
+    except ModelError as error:
+        raise ModelError(f"{path}: {error}") from error
+    except FileNotFoundError:
+        raise ModelError(f"{path.parent} is not a model folder: it has no {path.name}.") from None
+    except (OSError, ValueError, RecursionError, MemoryError, SafetensorError) as error:
+        raise ModelError(f"{path} is damaged or cut short ({error}).") from error
 
 
 def _read_json(path: Path) -> Any:
+    return json.loads(_read_bytes(path, LARGEST_JSON).decode(), parse_constant=_no_number)
+
+
+def _no_number(text: str) -> None:
+    raise ValueError(f"{text} is no JSON number")
+
+
+def _read_bytes(path: Path, limit: int) -> bytes:
+    _check_size(path, limit)
+    with open(path, "rb") as file:
+        return file.read(limit)
+
+
+def _check_size(path: Path, limit: int) -> None:
+    """A device or a pipe could be read for ever, and a large file fill the memory."""
+    status = path.stat()
+    if not stat.S_ISREG(status.st_mode):
+        raise ModelError("it is not a regular file.")
+    if status.st_size > limit:
+        raise ModelError(f"it has {status.st_size:,} bytes; it can have up to {limit:,}.")
+
+
+def _read_weights(path: Path, shapes: Shapes) -> tuple[dict[str, NDArray[Any]], NDArray[np.float32] | None]:
+    """The weights in float32, and the scale of the embeddings if they were packed."""
+    numbers = sum(int(np.prod(shape, dtype=object)) for shape in shapes.values())
+    _check_size(path, LARGEST_HEADER + 4 * numbers)
+    with safe_open(path, "np") as file:
+        header = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
+        check_header(
+            {name: item.get_dtype() for name, item in header.items()},
+            {name: item.get_shape() for name, item in header.items()},
+            shapes,
+        )
+        stored = {name: file.get_tensor(name) for name in header}
+    if SCALE not in stored:
+        check_numbers(stored)
+        return stored, None
+    check_numbers({SCALE: stored[SCALE]})  # which makes the embeddings finite too
+    weights = unpack(stored)
+    check_numbers({name: value for name, value in weights.items() if name != EMBEDDINGS})
+    return weights, stored[SCALE]
+
+
+# Writing
+
+
+def write_model(folder: str | Path, model: Model) -> None:
+    """Write the files of one model into a folder that belongs to it, each whole or not at all.
+
+    A training run does this after every epoch. The weights come last, so that a folder with weights is whole.
+    """
+    folder = Path(folder)
+    description = {
+        "format": model.kind.value,
+        "version": VERSION,
+        **model.config.to_json(),
+        **({"temperature": model.temperature} if model.temperature else {}),
+    }
+    weights = pack(model.weights, model.scale) if model.scale is not None else model.weights
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise ModelError(f"{path.parent} is not a model folder: it has no {path.name}.") from None
-    except (OSError, ValueError, RecursionError) as error:
-        raise ModelError(f"{path} is damaged or cut short ({error}).") from error
+        checked_settings(description, model.kind)  # what is written can be read
+        expected_shapes(model.symbols, model.config, model.kind)
+        check_numbers(weights)
+    except ModelError as error:
+        raise ModelError(f"The model cannot be written: {error}") from error
+    files = {SETTINGS: _json(description, indent=1), SYMBOLS: _json(model.symbols)}
+    if model.card is not None:
+        files[CARD] = model.card.encode()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ModelError(f"{folder} cannot be a folder for a model: {_reason(error)}.") from error
+    for name, data in files.items():
+        with replacing(folder / name) as file:
+            file.write(data)
+    number = np.float32 if model.scale is None else None  # else of the packed form
+    with replacing(folder / WEIGHTS) as file:
+        # Of an array that is not in one piece, safetensors would write the rows in the wrong order.
+        file.write(save({name: np.ascontiguousarray(value, number) for name, value in weights.items()}))
+
+
+def _json(data: Any, *, indent: int | None = None) -> bytes:
+    separators = (",", ":") if indent is None else None
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False, indent=indent, separators=separators)
+    if len(encoded := text.encode() + b"\n") > LARGEST_JSON:
+        raise ModelError(f"The vocabulary has {len(encoded):,} bytes; it can have up to {LARGEST_JSON:,}.")
+    return encoded
+
+
+def save_model(folder: str | Path, model: Model) -> None:
+    """Write a model with all of its parts, whole or not at all; it replaces a model that was there.
+
+    A folder with anything else in it is refused.
+    """
+    try:
+        _check_replaceable(Path(folder))
+        with replacing_folder(Path(folder)) as new:
+            for number, member in enumerate(model.members, 2):
+                write_model(member_folder(new, number), member)
+            if model.tagger:
+                write_model(new / TAGGER, model.tagger)
+            if model.tokeniser:
+                write_model(new / TOKENISER, model.tokeniser)
+            write_model(new, model)
+    except OSError as error:
+        raise ModelError(f"{folder} cannot be written: {_reason(error)}.") from error
+
+
+def _check_replaceable(folder: Path) -> None:
+    """Raise ModelError for a folder with files that are not those of a finished model."""
+    if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
+        return
+    if not folder.is_dir() or not _describes_model(folder):
+        raise ModelError(f"{folder} is not a model, and not empty: name another folder.")
+    for path in foreign_files(folder):
+        name = path.relative_to(folder)
+        raise ModelError(f"{folder} contains {name}, which is no part of a model: name another folder.")
+    if (folder / CHECKPOINT).exists():
+        raise ModelError(f"{folder} is in training: name another folder.")
+
+
+def _describes_model(folder: Path) -> bool:
+    try:
+        data = _read_json(folder / SETTINGS)
+    except (OSError, ValueError, RecursionError, ModelError):
+        return False
+    return isinstance(data, dict) and data.get("format") in [kind.value for kind in Kind]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain, islice
@@ -21,20 +20,10 @@ from biatt.encoding.batches import Batch, in_batches
 from biatt.encoding.vocabulary import Vocabulary
 from biatt.errors import ModelError
 from biatt.kernels.forward import FusedNetwork
-from biatt.model_folder import (
-    ENSEMBLE,
-    TAGGER,
-    TOKENISER,
-    find_model,
-    member_folder,
-    member_folders,
-    read_model,
-    write_model,
-)
+from biatt.model_check import Kind
+from biatt.model_folder import Model, find_model, read_model, save_model, write_model
 from biatt.options import Decoder, Roots
 from biatt.threads import Arriving, fewer_collections, in_order, one_matrix_thread, windows, with_pauses
-
-FORMAT = "biatt"  # what the folder of a parser calls itself
 
 WINDOW_SENTENCES = 256  # read ahead and sorted by length; bounds the memory of a stream
 WINDOW_CHARACTERS = 25_000  # of raw text: about as much
@@ -75,11 +64,13 @@ class Parser:
         weights: Mapping[str, NDArray[Any]],
         *,
         temperature: Temperature = Temperature(),  # noqa: B008 (it cannot change)
+        scale: NDArray[Any] | None = None,  # of packed embeddings: the model is saved packed
+        card: str | None = None,
         device: str = "cpu",
         fused: bool | None = None,
     ) -> None:
         self.config, self.vocabulary, self.weights = config, vocabulary, dict(weights)
-        self.temperature = temperature
+        self.temperature, self.scale, self.card = temperature, scale, card
         self.members: list[Parser] = []  # the others, where it is an ensemble
         size = {"rows": vocabulary.size, "relations": len(vocabulary.relations)}
         self.network: Network
@@ -92,18 +83,23 @@ class Parser:
 
     @classmethod
     def load(cls, folder: str | Path, *, device: str = "cpu", fused: bool | None = None) -> Parser:
-        config, temperature, symbols, weights = read_model(folder, FORMAT, Config)
-        try:
-            vocabulary = Vocabulary.from_json(symbols)
-            parser = cls(config, vocabulary, weights, temperature=temperature, device=device, fused=fused)
-        except ModelError as error:
-            raise ModelError(f"{folder}: {error}") from error
-        for other in member_folders(folder):
-            parser.add(cls.load(other, device=device, fused=fused))
-        if (part := Path(folder) / TAGGER).is_dir():
-            parser.tagger = Tagger.load(part)
-        if (part := Path(folder) / TOKENISER).is_dir():
-            parser.tokeniser = Tokeniser.load(part)
+        return cls._from_stored(read_model(folder), device=device, fused=fused)
+
+    @classmethod
+    def _from_stored(cls, model: Model, **options: Any) -> Parser:
+        parser = cls(
+            model.config,
+            Vocabulary.from_json(model.symbols),
+            model.weights,
+            temperature=Temperature(**model.temperature),
+            scale=model.scale,
+            card=model.card,
+            **options,
+        )
+        for member in model.members:
+            parser.add(cls._from_stored(member, **options))
+        parser.tagger = Tagger.from_stored(model.tagger) if model.tagger else None
+        parser.tokeniser = Tokeniser.from_stored(model.tokeniser) if model.tokeniser else None
         return parser
 
     def add(self, other: Parser) -> None:
@@ -115,21 +111,29 @@ class Parser:
         self.network = Ensemble([*own, other.network])
 
     def save(self, folder: str | Path) -> None:
-        """Write the model folder; parts of another model that it held are removed."""
-        for part in (ENSEMBLE, TAGGER, TOKENISER):
-            shutil.rmtree(Path(folder) / part, ignore_errors=True)
-        for number, member in enumerate(self.members, 2):
-            member.save(member_folder(folder, number))
-        if self.tagger:
-            self.tagger.save(Path(folder) / TAGGER)
-        if self.tokeniser:
-            self.tokeniser.save(Path(folder) / TOKENISER)
-        self.write(folder)
+        """Write the model folder, whole or not at all.
+
+        A model that is there is replaced; a folder with anything else in it is refused.
+        """
+        save_model(folder, self._stored())
 
     def write(self, folder: str | Path) -> None:
-        """Write the parser itself; the weights come last, so that a folder with weights is whole."""
-        description = {**self.config.to_json(), "temperature": self.temperature._asdict()}
-        write_model(folder, FORMAT, description, self.vocabulary.to_json(), self.weights)
+        """Write the parser without tagger, tokeniser and members into a folder of its training."""
+        write_model(folder, self._stored())
+
+    def _stored(self) -> Model:
+        return Model(
+            Kind.PARSER,
+            self.config,
+            self.vocabulary.to_json(),
+            self.weights,
+            self.scale,
+            {name: float(value) for name, value in self.temperature._asdict().items()},
+            self.card,
+            self.tagger.stored() if self.tagger else None,
+            self.tokeniser.stored() if self.tokeniser else None,
+            [member._stored() for member in self.members],
+        )
 
     def scores(self, sentences: Sequence[Sentence], *, batch_words: int = BATCH_WORDS) -> list[Scores]:
         """The network's scores of each sentence, in batches of so many words; a sentence must have a word."""

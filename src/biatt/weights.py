@@ -6,18 +6,42 @@ Names are the paper's symbols; matrices are stored input × output.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from biatt.config import DIRECTIONS, EncoderConfig, ParserConfig
+from biatt.config import COLUMNS, DIRECTIONS, EncoderConfig, ParserConfig
 from biatt.errors import ModelError
 
 Shapes = dict[str, tuple[int, ...]]
 
-EMBEDDINGS = "E.weight"  # (rows, width): one row for ROOT, and one or more for each column's symbols
+EMBEDDINGS = "E.weight"  # (rows, width); `column_rows` says what each row is for
 SCALE = "E.scale"  # (rows,): what the 8-bit numbers of packed embeddings are multiplied by
+
+
+ROOT = 0  # the row of E that is the whole embedding of the ROOT token
+AFFIX = "affix"  # the name of a form's spelling, which is embedded like a column
+BAGS = ("feats", AFFIX)  # a token has any number of these symbols; unknown ones are left out
+
+
+class ColumnRows(NamedTuple):
+    """The rows of E for the symbols of a column."""
+
+    unknown: int | None  # for symbols that are not known; None where they are left out
+    first: int  # for the first known symbol; the others follow
+
+
+def column_rows(symbols: Mapping[str, Sequence[str]]) -> tuple[dict[str, ColumnRows], int]:
+    """The rows of E for the symbols of each column, and the number of all rows with ROOT's."""
+    columns, size = {}, 1
+    for name in (*COLUMNS, AFFIX):
+        if name in symbols:
+            unknown = None if name in BAGS else size
+            first = size if unknown is None else size + 1
+            columns[name] = ColumnRows(unknown, first)
+            size = first + len(symbols[name])
+    return columns, size
 
 
 def memory_layers(config: EncoderConfig) -> tuple[str, ...]:

@@ -10,14 +10,11 @@ import pytest
 import torch
 
 from biatt.annotate.labeller import Labels, best_labels
-from biatt.annotate.tagger import FORMAT, Tagger, gold_columns, labels_of
+from biatt.annotate.tagger import Tagger, gold_columns, labels_of
 from biatt.data.sentence import FEATS, HEAD, LEMMA, UPOS, XPOS, Sentence
 from biatt.data.toy_treebank import generate
 from biatt.encoding.batches import collate
-from biatt.errors import ModelError
-from biatt.model_folder import write_model
 from biatt.network.model import Labeller
-from biatt.weights import pack
 from builders import random_tagger
 
 TREEBANK = generate(40, seed=5)
@@ -145,27 +142,3 @@ def test_model_comes_back_from_its_folder(tmp_path: Path) -> None:
     tagger = random_tagger()
     tagger.save(tmp_path)
     assert Tagger.load(tmp_path).tag(BARE) == tagger.tag(BARE)
-    other = random_tagger(labels=Labels({"upos": ["X"]}))
-    other.save(tmp_path / "other")
-    (tmp_path / "vocabulary.json").write_bytes((tmp_path / "other" / "vocabulary.json").read_bytes())
-    with pytest.raises(ModelError, match="do not fit"):
-        Tagger.load(tmp_path)
-
-
-def test_packed_weights_are_nearly_the_same_weights(tmp_path: Path) -> None:
-    tagger = random_tagger()
-    write_model(
-        tmp_path,
-        FORMAT,
-        tagger.config.to_json(),
-        {**tagger.vocabulary.to_json(), "labels": tagger.labels.kinds},
-        pack(tagger.weights),
-    )
-    found = Tagger.load(tmp_path).weights
-    assert found.keys() == tagger.weights.keys()
-    for name, value in tagger.weights.items():
-        row = np.abs(value).max(-1, keepdims=True)
-        assert (np.abs(found[name] - value) <= 0.005 * row + 1e-6).all()
-    size = (tmp_path / "model.safetensors").stat().st_size
-    tagger.save(tmp_path / "whole")
-    assert size < 0.5 * (tmp_path / "whole" / "model.safetensors").stat().st_size

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from biatt.config import COLUMNS
 from biatt.data.sentence import Sentence
 from biatt.encoding.vocabulary import AFFIX, ROOT, Encoded, Vocabulary, spelling
-from biatt.errors import ModelError
 
 CAT = Sentence.from_words(
     ["the", "cat", "saw", "the", "moon"],
@@ -170,14 +169,6 @@ def test_json_round_trip(treebank: list[Sentence], affixes: int) -> None:
     for sentence in treebank:
         for one, other in zip(vocabulary.encode(sentence), again.encode(sentence), strict=True):
             np.testing.assert_array_equal(one, other)
-
-
-@pytest.mark.parametrize(
-    "data", [None, 3, [], {}, {"symbols": {}}, {"symbols": {"form": 3}, "relations": []}]
-)
-def test_damaged_json_is_a_model_error(data: object) -> None:
-    with pytest.raises(ModelError, match="The vocabulary has no symbols or no relations"):
-        Vocabulary.from_json(data)
 
 
 @given(st.lists(sentences(), min_size=1, max_size=4), sentences(), st.integers(1, 3), st.integers(0, 2))

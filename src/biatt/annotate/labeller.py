@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from biatt.config import Settings
 from biatt.encoding.batches import Batch, in_batches, word_positions
 from biatt.encoding.vocabulary import Encoded, Indices
-from biatt.errors import ModelError
 from biatt.kernels.forward import FusedEncoder
 from biatt.weights import labeller_shapes
 
@@ -39,13 +38,6 @@ class Labels:
             for known, column in zip(self._numbers, columns, strict=True)
         ]
         return np.array(numbers, np.int32).reshape(len(self.kinds), -1).T
-
-    @classmethod
-    def from_json(cls, data: Any) -> Labels:
-        try:
-            return cls(data["labels"])
-        except (KeyError, TypeError, AttributeError) as error:
-            raise ModelError("The vocabulary has no labels.") from error
 
 
 class FusedLabeller(FusedEncoder):

@@ -63,7 +63,10 @@ class Multiword:
         return _in_case_of(token, found)
 
     def to_json(self) -> dict[str, Any]:
-        return {"known": self.known, "rules": [list(rule) for rule in self.rules]}
+        return {
+            "known": self.known,
+            "rules": [[list(before), *letters, list(after)] for before, *letters, after in self.rules],
+        }
 
     @classmethod
     def from_json(cls, data: Any) -> Multiword:

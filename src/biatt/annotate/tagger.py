@@ -14,10 +14,9 @@ from biatt.annotate.labeller import FusedLabeller, Labels
 from biatt.config import TaggerSettings
 from biatt.data.sentence import FEATS, FORM, LEMMA, UPOS, XPOS, Sentence
 from biatt.encoding.vocabulary import EMPTY, Indices, Vocabulary
-from biatt.errors import ModelError
-from biatt.model_folder import read_model, write_model
+from biatt.model_check import Kind
+from biatt.model_folder import Model, read_model, write_model
 
-FORMAT = "biatt-tagger"  # what its folder calls itself
 KINDS = {"upos": UPOS, "xpos": XPOS, "feats": FEATS, "lemma": LEMMA}  # of label, and the column of each
 BATCH_WORDS = 500
 LEAST_LEMMAS = 2  # a rule that fits fewer words is not learned
@@ -32,7 +31,10 @@ class Tagger:
         vocabulary: Vocabulary,
         labels: Labels,
         weights: Mapping[str, NDArray[Any]],
+        *,
+        scale: NDArray[Any] | None = None,  # of packed embeddings: the model is stored packed
     ) -> None:
+        self.scale = scale
         self.config, self.vocabulary, self.labels, self.weights = config, vocabulary, labels, dict(weights)
         self.network = FusedLabeller(config, labels, weights, rows=vocabulary.size)
         self._columns = [KINDS[kind] for kind in labels.kinds]
@@ -44,20 +46,22 @@ class Tagger:
 
     @classmethod
     def load(cls, folder: str | Path) -> Tagger:
-        config, _, symbols, weights = read_model(folder, FORMAT, TaggerSettings)
-        try:
-            labels = Labels.from_json(symbols)
-            if not labels.kinds.keys() <= KINDS.keys() or not all(labels.kinds.values()):
-                raise ModelError("The vocabulary has labels that are no tags.")
-            if not all(map(lemmas.is_rule, labels.kinds.get("lemma", []))):
-                raise ModelError("The vocabulary has lemma rules that are none.")
-            return cls(config, Vocabulary.from_json(symbols), labels, weights)
-        except ModelError as error:
-            raise ModelError(f"{folder}: {error}") from error
+        return cls.from_stored(read_model(folder, Kind.TAGGER))
+
+    @classmethod
+    def from_stored(cls, model: Model) -> Tagger:
+        labels = Labels(model.symbols["labels"])
+        return cls(
+            model.config, Vocabulary.from_json(model.symbols), labels, model.weights, scale=model.scale
+        )
 
     def save(self, folder: str | Path) -> None:
+        """Write the tagger into a folder that belongs to it, for example that of its training."""
+        write_model(folder, self.stored())
+
+    def stored(self) -> Model:
         symbols = {**self.vocabulary.to_json(), "labels": self.labels.kinds}
-        write_model(folder, FORMAT, self.config.to_json(), symbols, self.weights)
+        return Model(Kind.TAGGER, self.config, symbols, self.weights, self.scale)
 
     def tag(self, sentences: Sequence[Sentence], *, keep: bool = False) -> list[Sentence]:
         """Copies with tags and lemmas; with `keep`, values that are there stay and only missing ones are set.

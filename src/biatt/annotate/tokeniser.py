@@ -22,11 +22,11 @@ from biatt.annotate.multiword import Multiword
 from biatt.config import TokeniserSettings
 from biatt.data.raw_text import NO_SPACE, Paragraph
 from biatt.data.sentence import MISC, Sentence
-from biatt.encoding.vocabulary import ROOT, Encoded, Indices
-from biatt.errors import ModelError
-from biatt.model_folder import read_model, write_model
+from biatt.encoding.vocabulary import Encoded, Indices
+from biatt.model_check import Kind
+from biatt.model_folder import Model, read_model, write_model
+from biatt.weights import ROOT
 
-FORMAT = "biatt-tokeniser"  # what its folder calls itself
 INSIDE, TOKEN, SENTENCE = "inside", "token", "sentence"  # what ends at a character
 ONE, SEVERAL = "one", "several"  # how many words the token that ends there has
 LABELS = Labels({"end": [INSIDE, TOKEN, SENTENCE], "words": [ONE, SEVERAL]})
@@ -46,8 +46,8 @@ class Characters:
 
     def __init__(self, symbols: Sequence[str]) -> None:
         self.symbols = list(symbols)
-        self._rows = {symbol: i + 1 for i, symbol in enumerate(self.symbols)}  # row 0 is ROOT
-        self.size = len(self.symbols) + 1
+        self.size = len(self.symbols) + 1  # row 0 is ROOT
+        self._rows = dict(zip(self.symbols, range(1, self.size), strict=True))
         self._chunks: dict[str, list[tuple[int, ...]]] = {}
 
     @classmethod
@@ -110,7 +110,9 @@ class Tokeniser:
         weights: Mapping[str, NDArray[Any]],
         *,
         spaces: bool = False,
+        scale: NDArray[Any] | None = None,  # of packed embeddings: the model is stored packed
     ) -> None:
+        self.scale = scale
         self.config, self.characters, self.multiword = config, characters, multiword
         self.weights = dict(weights)
         self.spaces = spaces  # can a token hold a space?
@@ -118,22 +120,27 @@ class Tokeniser:
 
     @classmethod
     def load(cls, folder: str | Path) -> Tokeniser:
-        config, _, symbols, weights = read_model(folder, FORMAT, TokeniserSettings)
-        try:
-            characters, multiword = Characters(symbols["symbols"]), Multiword.from_json(symbols["multiword"])
-            return cls(config, characters, multiword, weights, spaces=bool(symbols["spaces"]))
-        except (KeyError, TypeError, IndexError, AttributeError, ValueError) as error:
-            raise ModelError(f"{folder}: the vocabulary is not that of a tokeniser.") from error
-        except ModelError as error:
-            raise ModelError(f"{folder}: {error}") from error
+        return cls.from_stored(read_model(folder, Kind.TOKENISER))
+
+    @classmethod
+    def from_stored(cls, model: Model) -> Tokeniser:
+        symbols = model.symbols
+        characters, multiword = Characters(symbols["symbols"]), Multiword.from_json(symbols["multiword"])
+        return cls(
+            model.config, characters, multiword, model.weights, spaces=symbols["spaces"], scale=model.scale
+        )
 
     def save(self, folder: str | Path) -> None:
+        """Write the tokeniser into a folder that belongs to it, for example that of its training."""
+        write_model(folder, self.stored())
+
+    def stored(self) -> Model:
         symbols = {
             "symbols": self.characters.symbols,
             "multiword": self.multiword.to_json(),
             "spaces": self.spaces,
         }
-        write_model(folder, FORMAT, self.config.to_json(), symbols, self.weights)
+        return Model(Kind.TOKENISER, self.config, symbols, self.weights, self.scale)
 
     def split(self, texts: Sequence[str]) -> list[list[Sentence]]:
         """The sentences of each text; a blank line ends one in any case."""

@@ -17,14 +17,11 @@ from numpy.typing import NDArray
 
 from biatt.config import COLUMNS
 from biatt.data.sentence import FEATS, FORM, Sentence
-from biatt.errors import ModelError
+from biatt.weights import AFFIX, ROOT, column_rows
 
 Indices = NDArray[np.int32]
 
-ROOT = 0  # the row of E that is the whole embedding of the ROOT token
 EMPTY = "_"
-AFFIX = "affix"  # the column of spelling
-BAGS = ("feats", AFFIX)  # several symbols a token; an unseen one is left out, so it needs no row
 TAGS = ("upos", "xpos", "feats")
 
 SHAPE_LETTERS = 20  # of a form that its shape looks at
@@ -51,16 +48,12 @@ class Vocabulary:
         self.symbols = {name: list(symbols[name]) for name in (*COLUMNS, AFFIX) if name in symbols}
         self.relations = list(relations)
         self._relation_ids = {relation: i for i, relation in enumerate(self.relations)}
-        self._rows: dict[str, dict[str, int]] = {}
-        self._unknown: dict[str, int] = {}
-        size = 1  # row 0 is ROOT
-        for name, known in self.symbols.items():
-            if name not in BAGS:
-                self._unknown[name] = size
-                size += 1
-            self._rows[name] = {symbol: size + i for i, symbol in enumerate(known)}
-            size += len(known)
-        self.size = size
+        columns, self.size = column_rows(self.symbols)
+        self._unknown = {name: rows.unknown for name, rows in columns.items() if rows.unknown is not None}
+        self._rows = {
+            name: dict(zip(self.symbols[name], range(rows.first, self.size), strict=False))
+            for name, rows in columns.items()
+        }
         affixes = [item for item in self.symbols.get(AFFIX, []) if item[0] in "<>"]
         self._affixes = max((len(item) - 1 for item in affixes), default=0)
         self._bags: dict[tuple[str, ...], tuple[int, ...]] = {}
@@ -142,10 +135,7 @@ class Vocabulary:
 
     @classmethod
     def from_json(cls, data: Any) -> Vocabulary:
-        try:
-            return cls(data["symbols"], data["relations"])
-        except (KeyError, TypeError, IndexError, AttributeError) as error:
-            raise ModelError("The vocabulary has no symbols or no relations.") from error
+        return cls(data["symbols"], data["relations"])
 
 
 def _values(sentence: Sentence, column: str) -> list[str]:

@@ -1,0 +1,221 @@
+"""Everything that is checked of a model folder's content: settings, symbols and weights.
+
+The functions take whatever JSON or a file of weights contains, and raise ModelError for anything that a
+parser, a tagger or a tokeniser could not work with. `model_folder.py` calls them in reading, and in writing,
+so that what is written can be read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from biatt.config import Config, Settings, TaggerSettings, TokeniserSettings, setting_names
+from biatt.errors import ConfigError, ModelError
+from biatt.weights import (
+    AFFIX,
+    EMBEDDINGS,
+    SCALE,
+    Shapes,
+    check_shapes,
+    column_rows,
+    labeller_shapes,
+    parser_shapes,
+)
+
+VERSION = 2  # of the format that is written; version 1 is read too
+
+TEMPERATURES = ("arcs", "relations")
+LABEL_KINDS = ("upos", "xpos", "feats", "lemma")  # of a tagger
+TOKENISER_LABELS = 5  # inside, end of a token, end of a sentence; one word, several words
+
+# Settings of version 1 that are gone. None changed how a trained model parses.
+REMOVED_SETTINGS = frozenset(
+    {"rate_step", "beta1", "epsilon", "distillation", "agreement", "deviation", "first_state"}
+)
+
+LARGEST_WEIGHT = 1e6  # far above any trained weight; below it, no sum in a network overflows
+LEAST_SCALE = 1e-30
+LEAST_TEMPERATURE, LARGEST_TEMPERATURE = 1e-3, 1e3
+
+_VALUE = re.compile(r"[^\t\n]+")  # of a column of a CoNLL line
+# "=lemma", or five parts: case, letters to remove and to add at the start, the same at the end.
+_LEMMA_RULE = re.compile(r"=[^\t\n]+|[sltu]\t[0-9]{1,5}\t[^\t\n]*\t[0-9]{1,5}\t[^\t\n]*")
+
+
+class Kind(Enum):
+    """The three kinds of model, by the name of their format in config.json."""
+
+    PARSER = "biatt"
+    TAGGER = "biatt-tagger"
+    TOKENISER = "biatt-tokeniser"
+
+    @property
+    def settings(self) -> type[Settings]:
+        return {Kind.PARSER: Config, Kind.TAGGER: TaggerSettings, Kind.TOKENISER: TokeniserSettings}[self]
+
+
+def require(condition: bool, message: str) -> None:
+    if not condition:
+        raise ModelError(f"{message}.")
+
+
+# Settings
+
+
+def checked_settings(data: Any, kind: Kind) -> tuple[Settings, dict[str, float]]:
+    """The settings, and a parser's temperatures, of a config.json."""
+    described = isinstance(data, dict) and data.get("format") == kind.value
+    require(described, f"it does not describe a {kind.value} model")
+    version = data.get("version")
+    whole = type(version) is int and version >= 1
+    require(whole, f"the version must be a whole number from 1 to {VERSION}, not {_shown(version)}")
+    readable = version <= VERSION
+    require(readable, f"the model has version {version}, but this biatt reads up to {VERSION}: upgrade it")
+    parts = {name: value for name, value in data.items() if name not in ("format", "version")}
+    temperature = _checked_temperature(parts.pop("temperature", {})) if kind is Kind.PARSER else {}
+    if version == 1:
+        parts = {name: _without_removed(part, kind) for name, part in parts.items()}
+    try:
+        return kind.settings.from_json(parts), temperature
+    except ConfigError as error:
+        raise ModelError(str(error)) from error
+
+
+def _without_removed(part: Any, kind: Kind) -> Any:
+    """A part of the settings of version 1, in which taggers and tokenisers had all settings of a parser."""
+    if not isinstance(part, dict):
+        return part
+    removed = REMOVED_SETTINGS | (setting_names(Config) - setting_names(kind.settings))
+    return {name: value for name, value in part.items() if name not in removed}
+
+
+def _checked_temperature(data: Any) -> dict[str, float]:
+    require(isinstance(data, dict), f"temperature must be an object, not {_shown(data)}")
+    for name, value in data.items():
+        require(name in TEMPERATURES, f"there is no temperature '{name}'")
+        number = type(value) in (int, float) and LEAST_TEMPERATURE <= value <= LARGEST_TEMPERATURE
+        limits = f"{LEAST_TEMPERATURE:g} to {LARGEST_TEMPERATURE:g}"
+        require(number, f"the temperature of {name} must be a number from {limits}, not {_shown(value)}")
+    return {name: float(value) for name, value in data.items()}
+
+
+# Symbols
+
+
+def expected_shapes(symbols: Any, config: Any, kind: Kind) -> Shapes:
+    """The shapes of the weights that fit the settings and the symbols of a vocabulary.json."""
+    check = {Kind.PARSER: _parser_shapes, Kind.TAGGER: _tagger_shapes, Kind.TOKENISER: _tokeniser_shapes}
+    return check[kind](symbols, config.model)
+
+
+def _parser_shapes(data: Any, config: Any) -> Shapes:
+    _check_names(data, "the vocabulary", ("symbols", "relations"))
+    rows = _checked_rows(data["symbols"], (*config.columns, *([AFFIX] if config.affixes else [])))
+    _check_values(data["relations"], "the relations", _VALUE)
+    return parser_shapes(config, rows=rows, relations=len(data["relations"]))
+
+
+def _tagger_shapes(data: Any, config: Any) -> Shapes:
+    _check_names(data, "the vocabulary", ("symbols", "relations", "labels"))
+    rows = _checked_rows(data["symbols"], ("form", *([AFFIX] if config.affixes else [])))
+    _check_strings(data["relations"], "the relations")  # of its treebank; a tagger has no use for them
+    labels = data["labels"]
+    require(isinstance(labels, dict) and bool(labels), "the labels must be an object of lists")
+    for kind, names in labels.items():
+        require(kind in LABEL_KINDS, f"the labels are of {', '.join(LABEL_KINDS)}, not of '{kind}'")
+        _check_values(names, f"the labels of {kind}", _LEMMA_RULE if kind == "lemma" else _VALUE)
+    return labeller_shapes(config, rows=rows, labels=sum(map(len, labels.values())))
+
+
+def _tokeniser_shapes(data: Any, config: Any) -> Shapes:
+    _check_names(data, "the vocabulary", ("symbols", "multiword", "spaces"))
+    _check_strings(data["symbols"], "the symbols")
+    require(type(data["spaces"]) is bool, f"spaces must be true or false, not {_shown(data['spaces'])}")
+    _check_multiword(data["multiword"])
+    return labeller_shapes(config, rows=1 + len(data["symbols"]), labels=TOKENISER_LABELS)
+
+
+def _checked_rows(symbols: Any, columns: tuple[str, ...]) -> int:
+    """The rows of E for the symbols of these columns."""
+    require(isinstance(symbols, dict), "the symbols must be an object of lists")
+    for name, values in symbols.items():
+        require(name in columns, f"the settings have no column '{name}'")
+        _check_strings(values, f"the symbols of {name}")
+    require(all(symbols.get(AFFIX, [])), f"the symbols of {AFFIX} must not be empty")
+    return column_rows(symbols)[1]
+
+
+def _check_multiword(data: Any) -> None:
+    """The words of multiword tokens, and the rules for others (annotate/multiword.py)."""
+    _check_names(data, "multiword", ("known", "rules"))
+    known, rules = data["known"], data["rules"]
+    require(isinstance(known, dict) and isinstance(rules, list), "multiword must have an object and a list")
+    _check_strings(list(known), "the multiword tokens")
+    for token, words in known.items():
+        _check_values(words, f"the words of the multiword token {_shown(token)}", _VALUE, different=False)
+    for rule in rules:
+        require(isinstance(rule, list) and len(rule) == 6, "a multiword rule must have six parts")
+        before, *letters, after = rule
+        _check_strings(letters, "the letters of a multiword rule")
+        require(not set("\t\n") & set("".join(letters)), "a multiword rule contains a tab or a line end")
+        for words in (before, after):
+            _check_strings(words, "the words of a multiword rule")
+            for word in words:
+                require(_VALUE.fullmatch(word) is not None, f"a multiword rule has the word {_shown(word)}")
+
+
+def _check_names(data: Any, what: str, names: tuple[str, ...]) -> None:
+    require(isinstance(data, dict) and set(data) == set(names), f"{what} must have {', '.join(names)}")
+
+
+def _check_strings(values: Any, what: str) -> None:
+    require(isinstance(values, list), f"{what} must be a list of strings")
+    try:
+        "".join(values).encode()  # the fastest way to look at every string
+    except TypeError:
+        raise ModelError(f"{what} must be a list of strings.") from None
+    except UnicodeEncodeError:
+        raise ModelError(f"{what} contain half of a surrogate pair.") from None
+
+
+def _check_values(values: Any, what: str, form: re.Pattern[str], *, different: bool = True) -> None:
+    """Strings that a parser writes to a column of CoNLL."""
+    _check_strings(values, what)
+    require(bool(values), f"{what} must not be an empty list")
+    for value in values:
+        require(form.fullmatch(value) is not None, f"{what} contain {_shown(value)}")
+    require(not different or len(set(values)) == len(values), f"{what} contain a value twice")
+
+
+# Weights
+
+
+def check_header(types: Mapping[str, str], shapes: Mapping[str, list[int]], expected: Shapes) -> None:
+    """Weights are float32, or packed: embeddings of 8 bits with a float32 scale, and float16."""
+    packed = SCALE in types
+    scale: Shapes = {SCALE: expected[EMBEDDINGS][:1]} if packed else {}
+    check_shapes(shapes, expected | scale)
+    for name, found in types.items():
+        wanted = {EMBEDDINGS: "I8", SCALE: "F32"}.get(name, "F16") if packed else "F32"
+        require(found == wanted, f"the weights {name} have the type {found} instead of {wanted}")
+
+
+def check_numbers(weights: Mapping[str, NDArray[Any]]) -> None:
+    """No number is infinite, NaN or absurdly large."""
+    for name, values in weights.items():
+        if values.size and values.dtype != np.int8:
+            least, largest = float(values.min()), float(values.max())  # NaN if any number is
+            limit = LARGEST_WEIGHT / 128 if name == SCALE else LARGEST_WEIGHT
+            fine = largest <= limit and least >= (LEAST_SCALE if name == SCALE else -limit)
+            require(fine, f"the weights {name} contain a number that is not finite or out of range")
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 40 else f"{text[:37]}..."

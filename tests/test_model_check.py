@@ -1,0 +1,463 @@
+"""What a model folder may contain: damaged or hostile content is refused in one sentence, or harmless."""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+import struct
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from safetensors.numpy import load_file, save_file
+
+import biatt
+from biatt.annotate import lemmas
+from biatt.annotate.labeller import Labels
+from biatt.annotate.tagger import KINDS
+from biatt.annotate.tokeniser import LABELS
+from biatt.errors import ModelError
+from biatt.model_check import _LEMMA_RULE, LABEL_KINDS, REMOVED_SETTINGS, TEMPERATURES, TOKENISER_LABELS
+from biatt.parser import Parser, load
+from biatt.weights import EMBEDDINGS, SCALE, row_scale
+from builders import TREEBANK, random_parser, random_tagger, random_tokeniser
+
+TEXT = "The dog sees ab a bird. Dogs bark, ab!"
+
+
+def small_pipeline() -> Parser:
+    """A parser with all parts; the tagger's weights are packed, and its tokens often are multiword."""
+    variant = {"layers": 2, "query_input": "memory", "pair_hidden": 3, "affixes": 2}
+    parser = random_parser(variant, hidden=4)
+    parser.add(random_parser(variant, hidden=4, seed=1))
+    parser.tagger, parser.tokeniser = random_tagger(), random_tokeniser()
+    parser.tagger.scale = row_scale(parser.tagger.weights[EMBEDDINGS])
+    return parser
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("original") / "model"
+    small_pipeline().save(folder)
+    return folder
+
+
+@pytest.fixture
+def folder(original: Path, tmp_path: Path) -> Path:
+    shutil.copytree(original, tmp_path / "model")
+    return tmp_path / "model"
+
+
+def change(path: Path, change: Callable[[Any], Any]) -> None:
+    data = json.loads(path.read_text("utf-8"))
+    change(data)
+    path.write_text(json.dumps(data), "utf-8")
+
+
+def cut(path: Path, size: int) -> None:
+    path.write_bytes(path.read_bytes()[:size])
+
+
+def refused(folder: Path, message: str) -> None:
+    with pytest.raises(ModelError, match=message) as caught:
+        load(folder)
+    assert str(folder) in str(caught.value)
+    assert str(caught.value).endswith(".")
+    assert "\n" not in str(caught.value)
+
+
+# Files
+
+
+FILES: dict[str, tuple[Callable[[Path], Any], str]] = {
+    "no config": (lambda f: (f / "config.json").unlink(), "no config.json"),
+    "no vocabulary": (lambda f: (f / "vocabulary.json").unlink(), "no vocabulary.json"),
+    "no weights": (lambda f: (f / "model.safetensors").unlink(), "no model.safetensors"),
+    "empty config": (lambda f: cut(f / "config.json", 0), r"config.json is damaged"),
+    "cut config": (lambda f: cut(f / "config.json", 40), r"config.json is damaged"),
+    "cut vocabulary": (lambda f: cut(f / "vocabulary.json", 70), r"vocabulary.json is damaged"),
+    "config is no text": (lambda f: (f / "config.json").write_bytes(b"\xff\xfe{}"), "config.json is damaged"),
+    "bottomless config": (lambda f: (f / "config.json").write_text("[" * 200_000), "config.json is damaged"),
+    "long number": (lambda f: (f / "config.json").write_text("9" * 9999), "config.json is damaged"),
+    "bare NaN": (lambda f: (f / "config.json").write_text('{"x": NaN}'), "NaN is no JSON number"),
+    "empty weights": (lambda f: cut(f / "model.safetensors", 0), "model.safetensors is damaged"),
+    "header cut short": (lambda f: cut(f / "model.safetensors", 30), "model.safetensors is damaged"),
+    "weights cut short": (lambda f: cut(f / "model.safetensors", -1), "model.safetensors is damaged"),
+    "tagger is damaged": (lambda f: cut(f / "tagger" / "config.json", 9), "tagger/config.json is damaged"),
+    "member is damaged": (lambda f: cut(f / "ensemble/2/config.json", 9), "ensemble/2/config.json is damag"),
+    "parser as tagger": (
+        lambda f: shutil.copy(f / "config.json", f / "tagger" / "config.json"),
+        "tagger/config.json: it does not describe a biatt-tagger model",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_damaged_file_is_refused(folder: Path, name: str) -> None:
+    damage, message = FILES[name]
+    damage(folder)
+    refused(folder, message)
+
+
+@settings(deadline=None, max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.sampled_from(["config.json", "vocabulary.json", "model.safetensors"]), st.floats(0, 1))
+def test_file_cut_anywhere_is_refused(original: Path, tmp_path: Path, name: str, share: float) -> None:
+    shutil.copytree(original, tmp_path, dirs_exist_ok=True)
+    size = (tmp_path / name).stat().st_size
+    cut(tmp_path / name, round(share * (size - 3)))  # the last bytes of JSON are "}\n"
+    with pytest.raises(ModelError):
+        load(tmp_path)
+
+
+# Settings
+
+
+SETTINGS: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "newer": (lambda c: c.update(version=3), "version 3, but this biatt reads up to 2: upgrade"),
+    "version is text": (lambda c: c.update(version="1"), "must be a whole number from 1 to 2, not '1'"),
+    "version below 1": (lambda c: c.update(version=-5), "must be a whole number from 1 to 2, not -5"),
+    "version is true": (lambda c: c.update(version=True), "version must be a whole number"),
+    "no version": (lambda c: c.pop("version"), "version must be a whole number"),
+    "another program's": (lambda c: c.update(format="gpt"), "does not describe a biatt model"),
+    "unknown setting": (lambda c: c["model"].update(heads=8), "no setting 'heads'"),
+    "removed setting": (lambda c: c["training"].update(beta1=0.9), "no setting 'beta1'"),
+    "unknown part": (lambda c: c.update(more={}), "no setting 'more'"),
+    "unknown value": (lambda c: c["model"].update(directions="upwards"), "directions must be one of"),
+    "hidden is text": (lambda c: c["model"].update(hidden="big"), "hidden must be a whole number, not 'big'"),
+    "hidden is 16.0": (lambda c: c["model"].update(hidden=16.0), "hidden must be a whole number, not 16.0"),
+    "feedback is no": (lambda c: c["model"].update(feedback="no"), "feedback must be true or false"),
+    "rate is infinite": (lambda c: c["training"].update(rate=1e999), "damaged"),
+    "no settings": (lambda c: c.pop("model"), "no settings 'model'"),
+    "settings are a list": (lambda c: c.update(model=[1]), "no settings 'model'"),
+    "another hidden size": (lambda c: c["model"].update(hidden=9), "weights do not fit"),
+    "temperature is a list": (lambda c: c.update(temperature=[1]), "temperature must be an object"),
+    "temperature is zero": (lambda c: c["temperature"].update(arcs=0), "temperature of arcs must be"),
+    "temperature is text": (lambda c: c["temperature"].update(arcs="1"), "temperature of arcs must be"),
+    "temperature is huge": (lambda c: c["temperature"].update(arcs=1e300), "temperature of arcs must be"),
+    "unknown temperature": (lambda c: c["temperature"].update(roots=1), "no temperature 'roots'"),
+}
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_bad_settings_are_refused(folder: Path, name: str) -> None:
+    damage, message = SETTINGS[name]
+    change(folder / "config.json", damage)
+    refused(folder, message)
+
+
+def test_temperature_may_be_missing(folder: Path) -> None:
+    change(folder / "config.json", lambda c: c.pop("temperature"))
+    assert load(folder).temperature == (1.0, 1.0)
+
+
+# Symbols
+
+
+def replaced(*path: str | int, by: Any) -> Callable[[Any], None]:
+    def change(data: Any) -> None:
+        for key in path[:-1]:
+            data = data[key]
+        data[path[-1]] = by
+
+    return change
+
+
+UNREADABLE = ["", "a\tb", "a\nb", 3, None, ["a"], "\ud800"]  # in a column of CoNLL
+NO_RULES = ["=", "x", "l\t0\t\t0", "q\t0\t\t0\t", "l\t-1\t\t0\t", "l\t0\t\t1.5\t", "l\t\u0661\t\t0\t"]
+NO_RULES += [f"l\t{'9' * 5000}\t\t0\t"]
+
+
+def multiword_rule(*, words: Any = (), letters: Any = "") -> Callable[[Any], None]:
+    return replaced("multiword", "rules", by=[[list(words), "", letters, "", "", []]])
+
+
+def same_relation_twice(data: Any) -> None:
+    data["relations"][0] = data["relations"][1]
+
+
+SYMBOLS: list[tuple[str, Callable[[Any], None], str]] = [
+    *((".", replaced("relations", 0, by=value), "the relations") for value in UNREADABLE),
+    *(("tagger", replaced("labels", "upos", 0, by=value), "labels of upos") for value in UNREADABLE),
+    *(("tagger", replaced("labels", "feats", 0, by=value), "labels of feats") for value in UNREADABLE),
+    *(("tagger", replaced("labels", "lemma", 0, by=value), "labels of lemma") for value in UNREADABLE),
+    *(("tagger", replaced("labels", "lemma", 0, by=rule), "labels of lemma") for rule in NO_RULES),
+    *(("tokeniser", replaced("multiword", "known", "ab", 0, by=value), "'ab'") for value in UNREADABLE),
+    *(("tokeniser", multiword_rule(words=[value]), "rule") for value in UNREADABLE),
+    *(("tokeniser", multiword_rule(letters=value), "rule") for value in ("\t", "\n", 1)),
+    (".", same_relation_twice, "relations contain a value twice"),
+    (".", replaced("relations", by=[]), "relations must not be an empty list"),
+    (".", replaced("relations", by="nsubj"), "relations must be a list"),
+    (".", replaced("symbols", by=["form"]), "symbols must be an object"),
+    (".", replaced("symbols", "shape", by=["x"]), "the settings have no column 'shape'"),
+    (".", replaced("symbols", "form", by="abc"), "symbols of form must be a list"),
+    (".", replaced("symbols", "form", 0, by=3), "symbols of form must be a list of strings"),
+    (".", replaced("symbols", "form", 0, by="\udfff"), "symbols of form contain half of a surrogate pair"),
+    (".", replaced("symbols", "affix", 0, by=""), "symbols of affix must not be empty"),
+    (".", replaced("more", by=1), "the vocabulary must have symbols, relations"),
+    ("tagger", replaced("labels", by={}), "labels must be an object"),
+    ("tagger", replaced("labels", "upos", by=[]), "labels of upos must not be an empty list"),
+    ("tagger", replaced("labels", "upos", by={"NOUN": 1}), "labels of upos must be a list"),
+    ("tagger", replaced("labels", "deps", by=["x"]), "not of 'deps'"),
+    ("tagger", replaced("symbols", "upos", by=["x"]), "the settings have no column 'upos'"),
+    ("tokeniser", replaced("symbols", 0, by=3), "symbols must be a list of strings"),
+    ("tokeniser", replaced("spaces", by=1), "spaces must be true or false, not 1"),
+    ("tokeniser", replaced("multiword", by=[]), "multiword must have known, rules"),
+    ("tokeniser", replaced("multiword", "known", by=[]), "multiword must have an object and a list"),
+    ("tokeniser", replaced("multiword", "known", "ab", by=[]), "'ab' must not be an empty list"),
+    ("tokeniser", replaced("multiword", "rules", by=[[]]), "rule must have six parts"),
+    ("tokeniser", replaced("multiword", "rules", by=[[1, "", "", "", "", []]]), "rule must be a list"),
+]
+
+
+@pytest.mark.parametrize(("part", "damage", "message"), SYMBOLS)
+def test_bad_symbols_are_refused(folder: Path, part: str, damage: Any, message: str) -> None:
+    change(folder / part / "vocabulary.json", damage)
+    refused(folder, f"vocabulary.json: .*({message})")
+
+
+@pytest.mark.parametrize(
+    "text", ["3", "null", "[]", "{}", '{"symbols": {}}', '{"symbols": {"form": ["a"]}, "labels": 3}']
+)
+@pytest.mark.parametrize("part", [".", "tagger", "tokeniser", "ensemble/2"])
+def test_vocabulary_of_another_form_is_refused(folder: Path, part: str, text: str) -> None:
+    (folder / part / "vocabulary.json").write_text(text)
+    refused(folder, "vocabulary.json: the vocabulary must have symbols, ")
+
+
+def test_another_vocabulary_does_not_fit(folder: Path) -> None:
+    text = '{"symbols": {"form": ["a"]}, "relations": ["x"]}'
+    (folder / "vocabulary.json").write_text(text)
+    refused(folder, r"weights do not fit .*\(E.weight, U, W, pair.out, relation_bias\)")
+
+
+WORDS = st.text(
+    st.characters(exclude_characters="\t\n\r", exclude_categories=["Cs"]), min_size=1, max_size=12
+)
+
+
+@given(WORDS, WORDS)
+def test_rules_that_are_learned_are_accepted(form: str, lemma: str) -> None:
+    assert _LEMMA_RULE.fullmatch(lemmas.rule(form, lemma))
+
+
+def test_names_are_those_of_the_modules_that_use_them() -> None:
+    assert LABELS.size == TOKENISER_LABELS
+    assert set(LABEL_KINDS) == set(KINDS)
+    assert random_parser().temperature._fields == TEMPERATURES
+    assert isinstance(LABELS, Labels)
+
+
+# Weights
+
+
+def change_weights(folder: Path, change: Callable[[dict[str, Any]], Any]) -> None:
+    weights = dict(load_file(folder / "model.safetensors"))
+    change(weights)
+    save_file(weights, folder / "model.safetensors")
+
+
+def with_number(name: str, value: float) -> Callable[[dict[str, Any]], None]:
+    def change(weights: dict[str, Any]) -> None:
+        weights[name].reshape(-1)[-1] = value
+
+    return change
+
+
+def with_type(name: str, kind: Any) -> Callable[[dict[str, Any]], None]:
+    def change(weights: dict[str, Any]) -> None:
+        weights[name] = weights[name].astype(kind)
+
+    return change
+
+
+NO_NUMBERS = (np.nan, np.inf, -np.inf)
+TYPES = (np.int32, np.int8, np.float64, np.float16, bool)
+WEIGHTS: list[tuple[str, Callable[[dict[str, Any]], Any], str]] = [
+    *((".", with_number("P", value), "P contain a number that is not") for value in (*NO_NUMBERS, 1e7)),
+    *((".", with_number(EMBEDDINGS, value), "E.weight contain a number") for value in (*NO_NUMBERS, -1e7)),
+    *(("tagger", with_number("P", value), "P contain a number that is not") for value in NO_NUMBERS),
+    *(("tagger", with_number(SCALE, value), "E.scale contain a n") for value in (*NO_NUMBERS, 0, -1, 1e30)),
+    *((".", with_type("P", kind), "P have the type") for kind in TYPES),
+    (".", with_type(EMBEDDINGS, np.int8), "E.weight have the type I8 instead of F32"),
+    ("tagger", with_type(EMBEDDINGS, np.float32), "E.weight have the type F32 instead of I8"),
+    ("tagger", with_type(SCALE, np.float16), "E.scale have the type F16 instead of F32"),
+    ("tagger", with_type("P", np.float32), "P have the type F32 instead of F16"),
+    ("tagger", lambda weights: weights.pop(EMBEDDINGS), r"do not fit .*\(E.weight\)"),
+    ("tagger", lambda weights: weights.pop(SCALE), "E.weight have the type I8 instead of F32"),
+    ("tagger", lambda weights: weights.update({SCALE: weights[SCALE][:-1]}), r"do not fit .*\(E.scale\)"),
+    (".", lambda weights: weights.pop("v"), r"do not fit .*\(v\)"),
+    (".", lambda weights: weights.update(x=weights["v"]), r"do not fit .*\(x\)"),
+]
+
+
+@pytest.mark.parametrize(("part", "damage", "message"), WEIGHTS)
+def test_bad_weights_are_refused(folder: Path, part: str, damage: Any, message: str) -> None:
+    change_weights(folder / part, damage)
+    refused(folder, f"model.safetensors: .*{message}")
+
+
+def test_unknown_number_format_is_refused(folder: Path) -> None:
+    header = json.dumps({"P": {"dtype": "BF16", "shape": [2], "data_offsets": [0, 4]}}).encode()
+    header += b" " * (-len(header) % 8)
+    (folder / "model.safetensors").write_bytes(struct.pack("<Q", len(header)) + header + bytes(4))
+    refused(folder, "weights do not fit")
+
+
+def test_weights_that_do_not_fit_are_refused_for_torch_too(folder: Path) -> None:
+    change(folder / "config.json", lambda c: c["model"].update(hidden=9))
+    with pytest.raises(ModelError, match="weights do not fit"):
+        load(folder, fused=False)
+
+
+# Version 1
+
+
+def as_version_1(folder: Path) -> None:
+    """Write settings and symbols as version 1 did: indented, and with all settings in every part."""
+    parser = json.loads((folder / "config.json").read_text())
+    for path in [folder, folder / "ensemble" / "2", folder / "tagger", folder / "tokeniser"]:
+        config = json.loads((path / "config.json").read_text())
+        config["version"] = 1
+        config["model"] = {**parser["model"], "columns": ["form"], **config["model"]}
+        config["training"] = {
+            **parser["training"],
+            **config["training"],
+            **dict.fromkeys(REMOVED_SETTINGS, 0.5),
+        }
+        (path / "config.json").write_text(json.dumps(config, indent=1))
+        symbols = json.loads((path / "vocabulary.json").read_text())
+        (path / "vocabulary.json").write_text(json.dumps(symbols, indent=1, ensure_ascii=False), "utf-8")
+
+
+def test_version_1_is_read_and_saved_as_version_2(original: Path, folder: Path, tmp_path: Path) -> None:
+    as_version_1(folder)
+    load(folder).save(tmp_path / "again")
+    for path in original.rglob("*"):
+        if path.is_file():
+            assert (tmp_path / "again" / path.relative_to(original)).read_bytes() == path.read_bytes()
+
+
+@pytest.mark.parametrize("part", [".", "tagger", "tokeniser"])
+def test_version_1_has_no_unknown_settings_either(folder: Path, part: str) -> None:
+    as_version_1(folder)
+    change(folder / part / "config.json", lambda c: c["model"].update(heads=8))
+    refused(folder, "no setting 'heads'")
+
+
+def test_version_1_has_types_too(folder: Path) -> None:
+    as_version_1(folder)
+    change(folder / "tagger" / "config.json", lambda c: c["model"].update(hidden="6"))
+    refused(folder, "tagger/config.json: hidden must be a whole number")
+
+
+# Any damage
+
+
+VALUES = st.sampled_from(
+    [
+        None,
+        True,
+        0,
+        -1,
+        2,
+        16.0,
+        1e308,
+        10**30,
+        "",
+        "x",
+        "\t",
+        "a\nb",
+        "\ud800",
+        [],
+        [1],
+        [[]],
+        {},
+        {"form": [1]},
+    ]
+)
+
+
+def places(data: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    for key in list(data) if isinstance(data, dict) else range(len(data)) if isinstance(data, list) else []:
+        yield (*path, key)
+        yield from places(data[key], (*path, key))
+
+
+def damaged_json(draw: st.DrawFn, data: Any) -> Any:
+    """The data with one value replaced, removed or added."""
+    every = list(places(data))
+    shallow = [place for place in every if len(place) < 3]
+    *path, last = draw(st.sampled_from(shallow) | st.sampled_from(every))
+    inner = data
+    for key in path:
+        inner = inner[key]
+    action = draw(st.sampled_from(["replace", "replace", "remove", "add"]))
+    if action == "replace":
+        inner[last] = draw(VALUES)
+    elif action == "remove":
+        del inner[last]
+    elif isinstance(inner, dict):
+        inner[draw(st.sampled_from(["form", "hidden", "rate", "x"]))] = draw(VALUES)
+    else:
+        inner.insert(last, draw(VALUES))
+    return data
+
+
+def damaged_bytes(draw: st.DrawFn, data: bytes) -> bytes:
+    """The bytes with some flipped, cut out or put in."""
+    start = draw(st.integers(0, len(data) - 1) | st.integers(0, min(len(data) - 1, 2000)))
+    action = draw(st.sampled_from(["flip", "cut", "insert"]))
+    if action == "flip":
+        return data[:start] + bytes([data[start] ^ (1 << draw(st.integers(0, 7)))]) + data[start + 1 :]
+    if action == "cut":
+        return data[:start] + data[start + draw(st.integers(1, 20)) :]
+    return data[:start] + draw(st.binary(min_size=1, max_size=5)) + data[start:]
+
+
+@st.composite
+def damages(draw: st.DrawFn) -> tuple[str, Callable[[bytes], bytes]]:
+    part = draw(st.sampled_from([".", "tagger", "tokeniser", "ensemble/2"]))
+    name = draw(st.sampled_from(["config.json", "vocabulary.json", "model.safetensors"]))
+    as_json = name.endswith(".json") and draw(st.booleans())
+
+    def damage(data: bytes) -> bytes:
+        if as_json:
+            return json.dumps(damaged_json(draw, json.loads(data))).encode()
+        return damaged_bytes(draw, data)
+
+    return f"{part}/{name}", damage
+
+
+def loaded_or_refused(folder: Path) -> Parser | None:
+    try:
+        return load(folder)
+    except ModelError as error:
+        message = str(error)
+    assert str(folder) in message
+    assert message.endswith(".")
+    return None
+
+
+@settings(deadline=None, max_examples=150, suppress_health_check=list(HealthCheck))
+@given(damages())
+def test_damaged_folder_is_refused_or_works(
+    original: Path, tmp_path_factory: pytest.TempPathFactory, damage: tuple[str, Callable[[bytes], bytes]]
+) -> None:
+    folder = tmp_path_factory.getbasetemp() / "damaged"
+    shutil.copytree(original, folder, dirs_exist_ok=True)
+    name, apply = damage
+    (folder / name).write_bytes(apply((folder / name).read_bytes()))
+    parser = loaded_or_refused(folder)
+    if parser is None:
+        return
+    words = [sentence.forms for sentence in TREEBANK[:2]]
+    parsed = [*parser(TEXT), *parser.parse(TREEBANK[:2]), *parser.parse_tokens(words)]
+    written = io.BytesIO()
+    biatt.write(parsed, written)
+    written.seek(0)
+    assert [sentence.rows for sentence in biatt.read(written, trees=True)] == [s.rows for s in parsed]
