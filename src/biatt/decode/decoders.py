@@ -38,7 +38,20 @@ def argmax(arc_scores: npt.ArrayLike) -> Heads:
 
 
 def mst(arc_scores: npt.ArrayLike, *, roots: Roots = "single") -> Heads:
-    """The tree with the highest score; arcs may cross. Chu-Liu-Edmonds in Tarjan's dense form, O(n²)."""
+    """The tree with the highest score; arcs may cross. Chu-Liu-Edmonds in Tarjan's dense form, O(n²).
+
+    If the best heads form no tree: follow best heads from each word in turn, a path. If it reaches ROOT, or a
+    node whose path does, all of its arcs are kept. If it comes back to one of its own nodes, that cycle is
+    contracted to a new node, whose entering arcs have the scores
+
+        row[u] = max over members c of  scores[c, u] − score of the arc chosen for c,
+
+    the loss from breaking the cycle at c. Only rows are merged; columns are always words. A cycle of k nodes
+    costs k rows of n + 1 and removes k − 1 nodes; each node scans its row once: O(n²) in all.
+
+    For a single root, ROOT's column is left out of every scan until one node is left. An infinite penalty on
+    arcs from ROOT would do the same, but with rounding (Gabow and Tarjan 1984; Stanojević and Cohen 2021).
+    """
     single = has_single_root(roots)
     scores, best = prepared(arc_scores)
     return best if spans(best, single) else _contract(scores, best, single)
@@ -72,20 +85,7 @@ def spans(heads: Heads, single: bool) -> bool:
 
 @compiled
 def _contract(scores: Matrix, best: Heads, single: bool) -> Heads:
-    """The maximum spanning tree of prepared scores, which are overwritten, given each row's best head.
-
-    Follow best heads from each word in turn: a path. If it reaches ROOT, or a node whose path does, all of
-    its arcs are kept. If it comes back to one of its own nodes, that cycle is contracted to a new node, whose
-    entering arcs have the scores
-
-        row[u] = max over members c of  scores[c, u] − score of the arc chosen for c,
-
-    the loss from breaking the cycle at c. Only rows are merged; columns are always words. A cycle of k nodes
-    costs k rows of n + 1 and removes k − 1 nodes; each node scans its row once: O(n²) in all.
-
-    For a single root, ROOT's column is left out of every scan until one node is left. An infinite penalty on
-    arcs from ROOT would do the same, but with rounding (Gabow and Tarjan 1984; Stanojević and Cohen 2021).
-    """
+    """The maximum spanning tree of prepared scores, which are overwritten, given each row's best head."""
     n = scores.shape[0]
     # Nodes 1 … n are words, n + 1 … are contracted cycles: at most n − 1, as each removes at least one node.
     parent = np.zeros(2 * n + 1, dtype=np.int32)  # the cycle that a node was contracted into
@@ -113,11 +113,8 @@ def _contract(scores: Matrix, best: Heads, single: bool) -> Heads:
                 row = row_of[node]
                 first = 1 if single and outermost > 1 else 0
                 # A word's best head is known already, unless it is ROOT and ROOT is left out.
-                head = (
-                    best[node - 1]
-                    if node <= n and best[node - 1] >= first
-                    else first_best(scores[row], first)
-                )
+                known = node <= n and best[node - 1] >= first
+                head = best[node - 1] if known else first_best(scores[row], first)
                 source[node], target[node], chosen[node] = head, entered[row, head], scores[row, head]
                 path[length] = node
                 length += 1
@@ -134,13 +131,7 @@ def _contract(scores: Matrix, best: Heads, single: bool) -> Heads:
             while path[length] != node:
                 member = path[length]
                 parent[member] = last
-                merged = row_of[member]
-                loss = chosen[member]
-                for u in range(n + 1):
-                    score = scores[merged, u] - loss
-                    better = score > scores[row, u]
-                    scores[row, u] = score if better else scores[row, u]
-                    entered[row, u] = entered[merged, u] if better else entered[row, u]
+                _merge_rows(scores, entered, row, row_of[member], chosen[member])
                 outermost -= 1
                 length -= 1
             for u in range(1, n + 1):
@@ -150,8 +141,26 @@ def _contract(scores: Matrix, best: Heads, single: bool) -> Heads:
             node = last
         grounded[path[:length]] = True
 
-    # Unfold from the outside in: the arc that enters a node enters one member of its cycle, at every depth,
-    # and replaces the arc chosen for that member; the other members keep theirs.
+    return _expand(parent, source, target, n, last)
+
+
+@compiled
+def _merge_rows(scores: Matrix, entered: Heads, row: int, member: int, loss: float) -> None:
+    """Raise a cycle's entering arcs to those of a member, less the score of the arc chosen for the member."""
+    for u in range(scores.shape[1]):
+        score = scores[member, u] - loss
+        better = score > scores[row, u]
+        scores[row, u] = score if better else scores[row, u]
+        entered[row, u] = entered[member, u] if better else entered[row, u]
+
+
+@compiled
+def _expand(parent: Heads, source: Heads, target: Heads, n: int, last: int) -> Heads:
+    """The heads of all words, from the outermost node inwards.
+
+    The arc that enters a node enters one member of its cycle, at every depth, and replaces the arc chosen for
+    that member; the other members keep theirs.
+    """
     heads = np.empty(n, dtype=np.int32)
     settled = np.zeros(2 * n + 1, dtype=np.bool_)
     for node in range(last, 0, -1):

@@ -75,27 +75,26 @@ class TreeDistribution:
             done = _eliminated(_penalised(self._scores), self._single)
         gradients = _log_gradients if done.in_logs else _gradients
         slopes = gradients(done.factors, done.pivots, self._single)
-        result = np.zeros_like(self._scores)
-        rows, columns = done.order[1:, None] - 1, done.order[None, :]
+        _swap(slopes, done.swapped)
         if done.in_logs:
-            result[rows, columns] = np.exp(np.minimum(done.weights[rows, columns] + slopes, 0.0))
+            result = np.exp(np.minimum(done.weights + slopes, 0.0))
         else:
-            result[rows, columns] = done.weights[rows, columns] * slopes
+            result = np.multiply(done.weights, slopes, out=slopes)
         result /= result.sum(axis=1, keepdims=True)
         return result
 
 
 class _Elimination(NamedTuple):
-    """Normalised weights after the elimination of all words, the last in `order` first.
+    """Normalised weights after the elimination of all words, from the last to the first.
 
     If `in_logs`, weights, factors and pivots are logarithms.
     """
 
     log_z: float  # of the scores before they were normalised
     weights: Matrix  # (n, n + 1)  of the arcs, normalised
-    factors: Matrix  # (n, n + 1)  in `order`, as used: w[k, j] / d[k] for j < k, w[k, j] for j > k
-    pivots: Matrix  # (n,)  in `order`: d[k]
-    order: npt.NDArray[np.int64]  # (n + 1,)  the word at each position; ROOT, 0, stays the first
+    factors: Matrix  # (n, n + 1)  as used: w[k, j] / d[k] for j < k, w[k, j] for j > k
+    pivots: Matrix  # (n,)  d[k]
+    swapped: int  # in factors and pivots, this word and word 1 have changed places
     in_logs: bool
 
 
@@ -113,37 +112,37 @@ def _eliminated(scores: Matrix, single: bool) -> _Elimination:
     weights = scores.copy()
     offset = _normalise(weights, single)
     np.exp(weights, out=weights)
-    factors, pivots, order = weights.copy(), np.empty(n), np.arange(n + 1)
-    log_z = _eliminate(factors, pivots, order, single)
+    factors, pivots = weights.copy(), np.empty(n)
+    log_z, swapped = _eliminate(factors, pivots, single)
     if UNDERFLOW < log_z < np.inf:
-        return _Elimination(offset + log_z, weights, factors, pivots, order, False)
+        return _Elimination(offset + log_z, weights, factors, pivots, swapped, False)
     logs = scores.copy()
     _normalise(logs, single)
-    factors, order = logs.copy(), np.arange(n + 1)
-    log_z = _log_eliminate(factors, pivots, order, single)
-    return _Elimination(offset + log_z, logs, factors, pivots, order, True)
+    factors = logs.copy()
+    log_z, swapped = _log_eliminate(factors, pivots, single)
+    return _Elimination(offset + log_z, logs, factors, pivots, swapped, True)
 
 
-def _eliminate(weights: Matrix, pivots: Matrix, order: npt.NDArray[np.int64], single: bool) -> float:
-    """log Z; weights become the factors of `_Elimination`, and order the order of elimination.
+def _eliminate(weights: Matrix, pivots: Matrix, single: bool) -> tuple[float, int]:
+    """log Z and the word that changed places with word 1; weights become the factors of `_Elimination`.
 
     A panel of words is eliminated from its own rows, and then from all rows before it at once.
     """
-    high, swapped = len(weights), False
+    high, swapped = len(weights), 1
     while high > 0:
         rest = max(high - PANEL, 0)  # rows before the panel
         low = _eliminate_panel(weights, pivots, rest, high, single)
         if low == high:  # this word has no head left but ROOT, so it must be the last
-            if swapped or high == 1 or not single:
-                return -np.inf
-            _swap(weights, order, 1, high)
+            if swapped > 1 or high == 1 or not single:  # there is another such word, or not even ROOT
+                return -np.inf, swapped
+            swapped = high
+            _swap(weights, swapped)
         elif rest > 0:
             _eliminate_columns(weights, rest, low, high)
             weights[:rest, : low + 1] += weights[:rest, low + 1 : high + 1] @ weights[low:high, : low + 1]
             np.fill_diagonal(weights[:rest, 1:], 0.0)
-        swapped = low == high
         high = low
-    return float(np.log(pivots).sum())
+    return float(np.log(pivots).sum()), swapped
 
 
 @compiled
@@ -183,13 +182,14 @@ def _normalise(logs: Matrix, single: bool) -> float:
 
 
 @compiled
-def _swap(weights: Matrix, order: npt.NDArray[np.int64], a: int, b: int) -> None:
-    """Exchange the words at two positions, as dependents and as heads."""
-    order[a], order[b] = order[b], order[a]
+def _swap(weights: Matrix, word: int) -> None:
+    """Exchange word 1 and another word, as dependents and as heads."""
+    if word == 1:
+        return
     for j in range(weights.shape[1]):
-        weights[a - 1, j], weights[b - 1, j] = weights[b - 1, j], weights[a - 1, j]
+        weights[0, j], weights[word - 1, j] = weights[word - 1, j], weights[0, j]
     for t in range(weights.shape[0]):
-        weights[t, a], weights[t, b] = weights[t, b], weights[t, a]
+        weights[t, 1], weights[t, word] = weights[t, word], weights[t, 1]
 
 
 @compiled_fast
@@ -227,7 +227,7 @@ def _eliminate_columns(weights: Matrix, rest: int, low: int, high: int) -> None:
 
 
 def _gradients(factors: Matrix, pivots: Matrix, single: bool) -> Matrix:
-    """The derivatives (n, n + 1) of log Z with respect to the weights, both in the order of elimination.
+    """The derivatives (n, n + 1) of log Z with respect to the weights, with words as in `factors`.
 
     Backwards through `_eliminate`, panel by panel. Weights were only added to, so a derivative, once known,
     does not change; the word k adds those of the arcs from k and to k.
@@ -236,9 +236,11 @@ def _gradients(factors: Matrix, pivots: Matrix, single: bool) -> Matrix:
     slopes = np.zeros((n, n + 1))
     for low in range(0, n, PANEL):
         high = min(low + PANEL, n)
-        slopes[:low, low + 1 : high + 1] = slopes[:low, : low + 1] @ factors[low:high, : low + 1].T
-        _gradients_of_columns(factors, slopes, low, high)
-        through = factors[:low, low + 1 : high + 1].T @ slopes[:low, : high + 1]
+        through = np.zeros((high - low, high + 1))
+        if low > 0:
+            slopes[:low, low + 1 : high + 1] = slopes[:low, : low + 1] @ factors[low:high, : low + 1].T
+            _gradients_of_columns(factors, slopes, low, high)
+            np.matmul(factors[:low, low + 1 : high + 1].T, slopes[:low, : high + 1], out=through)
         _gradients_of_panel(factors, pivots, slopes, through, low, single)
     return slopes
 
@@ -284,17 +286,18 @@ def _gradients_of_panel(
 
 
 @compiled
-def _log_eliminate(logs: Matrix, pivots: Matrix, order: npt.NDArray[np.int64], single: bool) -> float:
+def _log_eliminate(logs: Matrix, pivots: Matrix, single: bool) -> tuple[float, int]:
     """`_eliminate` on logarithms of weights, which cannot underflow."""
-    log_z = 0.0
+    log_z, swapped = 0.0, 1
     for k in range(logs.shape[0], 0, -1):
         first = 1 if single and k > 1 else 0
         pivot = _log_sum(logs[k - 1, first : k + 1])
-        if pivot == -np.inf:  # only ROOT is left as a head: eliminate this word last
-            _swap(logs, order, 1, k)
+        if pivot == -np.inf and single and swapped == 1:  # no head is left but ROOT: eliminate this word last
+            swapped = k
+            _swap(logs, swapped)
             pivot = _log_sum(logs[k - 1, first : k + 1])
         if pivot == -np.inf:
-            return pivot
+            return pivot, swapped
         pivots[k - 1] = pivot
         log_z += pivot
         for j in range(k):
@@ -308,7 +311,7 @@ def _log_eliminate(logs: Matrix, pivots: Matrix, order: npt.NDArray[np.int64], s
                     if abs(old - new) < NEGLIGIBLE:
                         logs[s - 1, j] += math.log1p(math.exp(-abs(old - new)))
                 logs[s - 1, s] = -np.inf
-    return log_z
+    return log_z, swapped
 
 
 @compiled
