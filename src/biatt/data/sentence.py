@@ -20,7 +20,7 @@ COLUMNS = 10
 NO_HEAD = -1  # where the file has "_"
 SENT_ID = "# sent_id = "
 LONGEST_SENTENCE = 5000  # words in a parsed sentence: memory grows with their square, time with their cube
-LONG_SENTENCE = 3000  # words: from here on, parsing takes 10 seconds or more
+LONG_SENTENCE = 3000  # words: from here on, a sentence is announced before it is parsed
 
 log = logging.getLogger(__name__)  # INFO: that a sentence takes long; the command line shows it
 
