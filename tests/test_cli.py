@@ -259,30 +259,6 @@ def test_interrupted_training_goes_on_with_resume(data: Path, tmp_path: Path) ->
     again.communicate()
 
 
-@pytest.mark.skipif(os.name != "posix", reason="pipes of a POSIX shell")
-def test_reader_that_leaves_is_met_with_silence(data: Path) -> None:
-    many = (data / "blank.conllu").read_bytes() * 100  # more than a pipe holds
-    process = subprocess.Popen(
-        [*MAIN, "parse", "--model", str(data / "model"), "-"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=ENVIRONMENT,
-    )
-    assert process.stdin is not None
-    assert process.stdout is not None
-    assert process.stderr is not None
-    with process, process.stdin, process.stderr:
-        process.stdout.close()
-        try:
-            process.stdin.write(many)
-            process.stdin.close()
-        except BrokenPipeError:
-            pass
-        assert process.stderr.read() == b""
-    assert process.returncode == 141
-
-
 # Faults
 
 
@@ -398,7 +374,7 @@ def test_training_without_torch_says_what_to_install(data: Path, tmp_path: Path)
     ]
     done = subprocess.run(command, capture_output=True, env=ENVIRONMENT, text=True)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "biatt: training needs torch: pip install 'biatt[train]'.\n"
+    assert done.stderr == "biatt: this needs torch: pip install 'biatt[train]'.\n"
 
 
 # Confidence

@@ -1,50 +1,26 @@
-"""The command line: parses options, calls one function a verb, prints."""
+"""The command line: reads options, calls one function for each verb, and prints.
+
+`process.py` has the exit codes and what else all verbs have in common.
+"""
 
 from __future__ import annotations
 
 import io
-import logging
-import os
 import shlex
 import sys
-from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated
 
 import typer
-from typer.core import TyperGroup
 
 import biatt
 from biatt import presets
 from biatt.config import with_settings
+from biatt.data.files import reading, writing
 from biatt.data.visible import json_text, visible
-from biatt.errors import BiattError, ConfigError
+from biatt.errors import ConfigError
 from biatt.options import Decoder, InputFormat, OutputFormat, PresetName, Punctuation, Roots, Style
-
-
-class Verbs(TyperGroup):
-    """Bad input is one sentence on standard error and exit code 2, whatever the verb."""
-
-    def invoke(self, ctx: Any) -> Any:  # typer would turn some of these into exits of its own
-        try:
-            return super().invoke(ctx)
-        except BiattError as error:
-            _leave(str(error), code=2)
-        except ModuleNotFoundError as error:
-            if error.name != "torch":
-                raise
-            _leave("training needs torch: pip install 'biatt[train]'.", code=2)
-        except KeyboardInterrupt:
-            _leave("interrupted.", code=130)
-        except BrokenPipeError:  # the reader of our output has left: nothing to say to it
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            raise SystemExit(141) from None
-
-
-def _leave(text: str, *, code: int) -> NoReturn:
-    print(f"biatt: {visible(text)}", file=sys.stderr)
-    raise SystemExit(code)
-
+from biatt.process import Verbs, run
 
 app = typer.Typer(
     cls=Verbs,
@@ -62,7 +38,7 @@ PUNCTUATION_HELP = "Default: ignore for conllx, include for ud."
 
 def _version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"biatt {biatt.__version__}")
+        _print(f"biatt {biatt.__version__}")
         raise typer.Exit
 
 
@@ -70,7 +46,7 @@ def _settings(wanted: bool) -> None:
     if wanted:
         for name, default, text, others in presets.describe():
             differing = "".join(f", {other} {value}" for other, value in others.items())
-            typer.echo(f"{name}={default}{differing}\n    {text}")
+            _print(f"{name}={default}{differing}\n    {text}")
         raise typer.Exit
 
 
@@ -247,7 +223,7 @@ def parse(
         raise ConfigError("Give a file or --text, not both.")
     from biatt.parse_file import parse_file
 
-    source: str | io.BytesIO = file or "-"
+    source: str | io.BytesIO = "-" if file is None else file
     if text is not None:
         source, input_format = io.BytesIO(text.encode(errors="surrogateescape")), input_format or "text"
     elif source == "-" and sys.stdin is not None and sys.stdin.isatty():
@@ -279,6 +255,8 @@ def evaluate(
     as_json: Annotated[bool, typer.Option("--json", help="Everything as JSON.")] = False,
 ) -> None:
     """Score parsed sentences against gold ones."""
+    from biatt.evaluation.tables import print_tables
+
     result = biatt.evaluate(
         gold,
         system,
@@ -286,9 +264,9 @@ def evaluate(
         punctuation=punctuation,
     )
     if as_json:
-        typer.echo(json_text(result.as_dict(), indent=1))
+        _print(json_text(result.as_dict(), indent=1))
     else:
-        _print_tables(result.tables())
+        print_tables(result.tables())
 
 
 @app.command()
@@ -309,6 +287,8 @@ def compare(
     estimates how often the choice of sentences alone makes a difference this large. The sign test counts the
     sentences that each wins: its p is how often coins would fall so unequally.
     """
+    from biatt.evaluation.tables import print_tables
+
     result = biatt.compare(
         gold,
         a,
@@ -319,9 +299,9 @@ def compare(
         seed=seed,
     )
     if as_json:
-        typer.echo(json_text(result.as_dict(), indent=1))
+        _print(json_text(result.as_dict(), indent=1))
     else:
-        _print_tables(result.tables(show=show))
+        print_tables(result.tables(show=show))
 
 
 @app.command()
@@ -339,6 +319,7 @@ def calibrate(
     from biatt.decode.apply import default_roots
     from biatt.decode.confidence import without_temperature
     from biatt.evaluation.calibration import draw
+    from biatt.evaluation.tables import print_tables
 
     parser, sentences = biatt.load(model), list(biatt.read(gold, trees=True))
     retag = parser.tagger is not None
@@ -348,9 +329,9 @@ def calibrate(
     if plot:
         draw(result, plot)
     if as_json:
-        typer.echo(json_text(result.as_dict(), indent=1))
+        _print(json_text(result.as_dict(), indent=1))
     else:
-        _print_tables(result.tables())
+        print_tables(result.tables())
 
 
 @app.command()
@@ -363,7 +344,6 @@ def raw(
     ] = "-",
 ) -> None:
     """Write the raw text of a treebank, a paragraph a line: what a pipeline is to be tried on."""
-    from biatt.data.files import writing
     from biatt.data.raw_text import raw_text
 
     with writing(output) as target:
@@ -420,29 +400,16 @@ def vectors(
 
 @app.command()
 def info(model: Annotated[str, typer.Argument(help=MODEL_HELP)] = "en") -> None:
-    """Say what a model is."""
+    """Describe a model: its size, its settings and its card."""
     from biatt.model_folder import CARD, find_model
 
-    parser = biatt.load(model)
-    facts = {
-        "parameters": f"{sum(weight.size for weight in parser.weights.values()):,}",
-        "columns": ", ".join(
-            f"{name} ({len(symbols):,})" for name, symbols in parser.vocabulary.symbols.items()
-        ),
-        "relations": f"{len(parser.vocabulary.relations)}",
-        **{
-            key: value
-            for part in parser.config.to_json().values()
-            for key, value in part.items()
-            if key != "columns"
-        },
-    }
-    for name, value in facts.items():
-        typer.echo(f"{name:26} {visible(value)}")
+    for name, value in biatt.load(model).describe().items():
+        _print(f"{name:26} {visible(value)}")
     card = find_model(model) / CARD
     if card.is_file():
-        text = card.read_text(encoding="utf-8", errors="replace")
-        typer.echo("\n" + visible(text, keep="\n\t"), nl=False)
+        with reading(card) as stream:
+            text = stream.read().decode(errors="replace")
+        _print("\n" + visible(text.rstrip("\n"), keep="\n\t"))
 
 
 @app.command()
@@ -484,26 +451,11 @@ def generate(
     biatt.write(generate(count, seed=seed), output)
 
 
-def _print_tables(tables: list[Any]) -> None:
-    from biatt.evaluation.tables import print_tables
-
-    print_tables(tables)
-
-
-class StandardError(logging.Handler):
-    """Prints the package's log messages, such as that it compiles, to what standard error is at that time."""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        with suppress(OSError, ValueError):  # standard error may be closed
-            if sys.stderr is not None:
-                print(f"biatt: {record.getMessage()}", file=sys.stderr, flush=True)
+def _print(text: str) -> None:
+    """Print a text and the end of its line; what the terminal's encoding does not have becomes an escape."""
+    with writing("-") as stream:
+        stream.write(f"{text}\n".encode(sys.stdout.encoding, errors="backslashreplace"))
 
 
 def main() -> None:
-    log, handler = logging.getLogger("biatt"), StandardError()
-    log.addHandler(handler)
-    log.setLevel(logging.INFO)
-    try:
-        app()
-    finally:
-        log.removeHandler(handler)
+    run(app)
