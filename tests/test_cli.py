@@ -27,6 +27,7 @@ from biatt.config import ParserConfig, ParserTrainingConfig
 from biatt.data.toy_treebank import generate
 from biatt.options import PresetName
 from biatt.presets import PRESETS
+from builders import random_parser
 
 SOURCE = Path(__file__).parents[1] / "src"
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(SOURCE), "COLUMNS": "200", "NO_COLOR": "1"}
@@ -100,6 +101,16 @@ def test_train_takes_several_files_and_says_so_in_the_card(data: Path) -> None:
     assert ", ".join(str(data / f"{name}.conllu") for name in "abc") in card
     assert "| licence | CC0 |" in card
     assert f"`biatt train --train {data / 'a.conllu'}" in card
+
+
+def test_card_of_a_model_cannot_steer_the_terminal(tmp_path: Path) -> None:
+    parser = random_parser()
+    parser.card = "# Card\n\x1b[2J\u202etxt\n"
+    parser.save(tmp_path / "model")
+    shown = invoke("info", tmp_path / "model")
+    assert "# Card\n" in shown
+    assert "\x1b" not in shown
+    assert "\u202e" not in shown
 
 
 def test_train_parse_evaluate_info(data: Path, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ import typer
 import biatt
 from biatt import presets
 from biatt.config import with_settings
-from biatt.data.files import reading, writing
+from biatt.data.files import writing
 from biatt.data.visible import json_text, visible
 from biatt.errors import ConfigError
 from biatt.options import Decoder, InputFormat, OutputFormat, PresetName, Punctuation, Roots, Style
@@ -401,15 +401,11 @@ def vectors(
 @app.command()
 def info(model: Annotated[str, typer.Argument(help=MODEL_HELP)] = "en") -> None:
     """Describe a model: its size, its settings and its card."""
-    from biatt.model_folder import CARD, find_model
-
-    for name, value in biatt.load(model).describe().items():
+    parser = biatt.load(model)
+    for name, value in parser.describe().items():
         _print(f"{name:26} {visible(value)}")
-    card = find_model(model) / CARD
-    if card.is_file():
-        with reading(card) as stream:
-            text = stream.read().decode(errors="replace")
-        _print("\n" + visible(text.rstrip("\n"), keep="\n\t"))
+    if parser.card is not None:
+        _print("\n" + visible(parser.card.rstrip("\n"), keep="\n\t"))
 
 
 @app.command()
