@@ -385,7 +385,7 @@ def test_training_without_torch_says_what_to_install(data: Path, tmp_path: Path)
     ]
     done = subprocess.run(command, capture_output=True, env=ENVIRONMENT, text=True)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "biatt: this needs torch: pip install 'biatt[train]'.\n"
+    assert done.stderr == "biatt: Training, and parsing on a GPU, need PyTorch: pip install 'biatt[train]'.\n"
 
 
 # Confidence

@@ -50,7 +50,7 @@ def _exit_codes() -> Iterator[None]:
     except ModuleNotFoundError as error:
         if error.name != "torch":
             raise
-        _exit("this needs torch: pip install 'biatt[train]'.", code=BAD_INPUT)
+        _exit("Training, and parsing on a GPU, need PyTorch: pip install 'biatt[train]'.", code=BAD_INPUT)
     except KeyboardInterrupt:
         _exit("interrupted.", code=INTERRUPTED)
     except BrokenPipeError:
@@ -74,18 +74,27 @@ def _exit_without_reader() -> NoReturn:
 
 def run(app: Callable[[], object]) -> None:
     """Run the command line as a process of its own."""
-    _open_closed_streams()
-    for name in TERMINATING:
-        number = getattr(signal, name, None)
-        if number is not None and signal.getsignal(number) == signal.SIG_DFL:
-            signal.signal(number, _terminate)
     log, handler = logging.getLogger("biatt"), StandardError()
     log.addHandler(handler)
     log.setLevel(logging.INFO)
     try:
-        app()
+        with _open_streams(), _signals():
+            app()
     finally:
         log.removeHandler(handler)
+
+
+@contextmanager
+def _signals() -> Iterator[None]:
+    numbers = [getattr(signal, name) for name in TERMINATING if hasattr(signal, name)]
+    chosen = [number for number in numbers if signal.getsignal(number) == signal.SIG_DFL]  # not with nohup
+    for number in chosen:
+        signal.signal(number, _terminate)
+    try:
+        yield
+    finally:
+        for number in chosen:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def _terminate(number: int, _: object) -> NoReturn:
@@ -94,7 +103,8 @@ def _terminate(number: int, _: object) -> NoReturn:
     raise SystemExit(128 + number)
 
 
-def _open_closed_streams() -> None:
+@contextmanager
+def _open_streams() -> Iterator[None]:
     """Open /dev/null in the place of standard streams that are closed.
 
     Else the next file that is opened would get their number, and print() without standard error would write
@@ -105,8 +115,14 @@ def _open_closed_streams() -> None:
             os.fstat(number)
         except OSError:
             os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free
-    if sys.stderr is None:
-        sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - it stays open
+    if sys.stderr is not None:
+        yield
+        return
+    try:
+        with open(os.devnull, "w") as sys.stderr:
+            yield
+    finally:
+        sys.stderr = None
 
 
 class StandardError(logging.Handler):
