@@ -30,10 +30,22 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-MODEL_HELP = "Name of a bundled model, or folder of your own."
-THREADS_HELP = "How many cores to use."
-STYLE_HELP = "CoNLL-X or CoNLL 2018 (ud) scoring; default: by the gold file's format."
-PUNCTUATION_HELP = "Default: ignore for conllx, include for ud."
+# Options that several verbs have.
+MODEL_HELP = "Name of a bundled model, or a model folder."
+THREADS_HELP = "Number of cores to use."
+Model = Annotated[str, typer.Option(help=MODEL_HELP)]
+Threads = Annotated[int, typer.Option(min=1, help=THREADS_HELP)]
+Device = Annotated[str, typer.Option(help="cpu, or cuda for a GPU.")]
+Output = Annotated[str, typer.Option("--output", "-o", help="File to write; - is standard output.")]
+Gold = Annotated[str, typer.Argument(help="File with the gold trees.")]
+Scoring = Annotated[
+    Style | None,
+    typer.Option(
+        "--style", help="Rules of CoNLL-X or of CoNLL 2018 (ud); default: by the gold file's format."
+    ),
+]
+Punct = Annotated[Punctuation | None, typer.Option(help="Default: ignore for conllx, include for ud.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the whole result as JSON.")]
 
 
 def _version(wanted: bool) -> None:
@@ -53,7 +65,7 @@ def _settings(wanted: bool) -> None:
 @app.callback()
 def options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and leave.")
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
     pass
@@ -83,7 +95,7 @@ def train(
     seed: Annotated[
         int, typer.Option(min=0, help="Same seed, same machine, same threads: same weights.")
     ] = 1,
-    threads: Annotated[int, typer.Option(min=1, help=THREADS_HELP)] = 1,
+    threads: Threads = 1,
     search_rate: Annotated[
         bool,
         typer.Option("--search-rate", help="First find the initial rate by one epoch of each candidate."),
@@ -109,10 +121,10 @@ def train(
         ),
     ] = None,
     licence: Annotated[str, typer.Option(help="Licence to state in the model card.")] = "not stated",
-    device: Annotated[str, typer.Option(help="cpu, or cuda for a GPU.")] = "cpu",
+    device: Device = "cpu",
     list_settings: Annotated[
         bool,
-        typer.Option("--settings", callback=_settings, is_eager=True, help="List the settings and leave."),
+        typer.Option("--settings", callback=_settings, is_eager=True, help="List the settings and exit."),
     ] = False,
 ) -> None:
     """Train a parser on a treebank.
@@ -157,36 +169,37 @@ def parse(
         str | None,
         typer.Argument(help="Text or CoNLL file, plain or compressed; default or -: standard input."),
     ] = None,
-    text: Annotated[str | None, typer.Option(help="Text to parse, instead of a file.")] = None,
-    model: Annotated[str, typer.Option(help=MODEL_HELP)] = "en",
-    output: Annotated[
-        str, typer.Option("--output", "-o", help="Where to write; - is standard output.")
-    ] = "-",
+    text: Annotated[str | None, typer.Option(help="Text to parse instead of a file.")] = None,
+    model: Model = "en",
+    output: Output = "-",
     input_format: Annotated[
         InputFormat | None,
         typer.Option(
             "--input",
-            help="text; tokens: a sentence a line, spaces between all tokens; default: told by the content.",
+            help="What the input is: raw text, tokens (a sentence a line, spaces between them), or CoNLL; "
+            "default: text or CoNLL, told by its content.",
         ),
     ] = None,
     format: Annotated[
         OutputFormat | None,
         typer.Option(
-            help="CoNLL, drawn trees, JSON (a sentence a line), pictures of trees or attention; default: as "
-            "the output's suffix says; tree on a terminal; else CoNLL as read, conllu for text and tokens."
+            help="CoNLL, drawn trees, JSON (a sentence a line), pictures of trees or of attention; default: "
+            "by the suffix of the output; on a terminal drawn trees; else the CoNLL format that was read."
         ),
     ] = None,
     decode: Annotated[Decoder, typer.Option(help="How to find a tree from the scores of its arcs.")] = "mst",
     roots: Annotated[
         Roots | None,
-        typer.Option(help="Children of ROOT; default: single for CoNLL-U, any for CoNLL-X."),
+        typer.Option(
+            help="Number of words whose head is ROOT; default: single for CoNLL-U, any for CoNLL-X."
+        ),
     ] = None,
     confidence: Annotated[
         bool,
         typer.Option(
             "--confidence",
-            help="Write how sure the parser is: HeadProb, ArcProb, Agree and RelProb to MISC, and the tree's "
-            "log-probability to a comment.",
+            help="Write probabilities: HeadProb, ArcProb, Agree and RelProb to MISC, and the log-probability "
+            "of the tree to a comment.",
         ),
     ] = False,
     k_best: Annotated[
@@ -199,9 +212,9 @@ def parse(
         ),
     ] = False,
     retag: Annotated[
-        bool, typer.Option("--retag", help="Tag CoNLL sentences anew, even where they have tags.")
+        bool, typer.Option("--retag", help="Replace the tags of a CoNLL file by new ones.")
     ] = False,
-    threads: Annotated[int, typer.Option(min=1, help=THREADS_HELP)] = 1,
+    threads: Threads = 1,
     max_size: Annotated[
         int | None,
         typer.Option(
@@ -211,7 +224,7 @@ def parse(
             "expand more than a hundredfold beyond 64 MiB.",
         ),
     ] = None,
-    device: Annotated[str, typer.Option(help="cpu, or cuda for a GPU.")] = "cpu",
+    device: Device = "cpu",
 ) -> None:
     """Parse raw text, tokens or a CoNLL file.
 
@@ -248,11 +261,11 @@ def parse(
 
 @app.command()
 def evaluate(
-    gold: Annotated[str, typer.Argument(help="File with the right trees.")],
-    system: Annotated[str, typer.Argument(help="File with the trees to score.")],
-    style: Annotated[Style | None, typer.Option(help=STYLE_HELP)] = None,
-    punctuation: Annotated[Punctuation | None, typer.Option(help=PUNCTUATION_HELP)] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Everything as JSON.")] = False,
+    gold: Gold,
+    system: Annotated[str, typer.Argument(help="File with the trees of a parser.")],
+    style: Scoring = None,
+    punctuation: Punct = None,
+    as_json: AsJson = False,
 ) -> None:
     """Score parsed sentences against gold ones."""
     from biatt.evaluation.tables import print_tables
@@ -271,21 +284,21 @@ def evaluate(
 
 @app.command()
 def compare(
-    gold: Annotated[str, typer.Argument(help="File with the right trees.")],
+    gold: Gold,
     a: Annotated[str, typer.Argument(help="File with the trees of one parser.")],
     b: Annotated[str, typer.Argument(help="File with the trees of another.")],
-    style: Annotated[Style | None, typer.Option(help=STYLE_HELP)] = None,
-    punctuation: Annotated[Punctuation | None, typer.Option(help=PUNCTUATION_HELP)] = None,
-    samples: Annotated[int, typer.Option(min=1, help="How often the bootstrap draws sentences.")] = 10_000,
-    seed: Annotated[int, typer.Option(min=0, help="Same seed, same draws.")] = 1,
-    show: Annotated[int, typer.Option(min=0, help="How many of the sentences that differ to show.")] = 10,
-    as_json: Annotated[bool, typer.Option("--json", help="Everything as JSON, with every sentence.")] = False,
+    style: Scoring = None,
+    punctuation: Punct = None,
+    samples: Annotated[int, typer.Option(min=1, help="Number of samples that the bootstrap draws.")] = 10_000,
+    seed: Annotated[int, typer.Option(min=0, help="Same seed, same samples.")] = 1,
+    show: Annotated[int, typer.Option(min=0, help="Number of differing sentences to print.")] = 10,
+    as_json: AsJson = False,
 ) -> None:
-    """Say whether B is better than A, where, and whether it could be chance.
+    """Compare two parsers: is B better than A, on what, and could the difference be chance?
 
-    The bootstrap draws sentences with replacement: 95 % of its draws have differences in the interval, and p
+    The bootstrap draws sentences with replacement. The interval has 95 % of the differences that it finds; p
     estimates how often the choice of sentences alone makes a difference this large. The sign test counts the
-    sentences that each wins: its p is how often coins would fall so unequally.
+    sentences on which each parser is better; its p is the probability of counts so unequal by chance.
     """
     from biatt.evaluation.tables import print_tables
 
@@ -306,11 +319,11 @@ def compare(
 
 @app.command()
 def calibrate(
-    gold: Annotated[str, typer.Argument(help="File with the right trees.")],
-    model: Annotated[str, typer.Option(help=MODEL_HELP)] = "en",
-    plot: Annotated[Path | None, typer.Option(help="Where to draw a reliability diagram, as PNG.")] = None,
-    threads: Annotated[int, typer.Option(min=1, help=THREADS_HELP)] = 1,
-    as_json: Annotated[bool, typer.Option("--json", help="Everything as JSON.")] = False,
+    gold: Gold,
+    model: Model = "en",
+    plot: Annotated[Path | None, typer.Option(help="PNG file for a reliability diagram.")] = None,
+    threads: Threads = 1,
+    as_json: AsJson = False,
 ) -> None:
     """Measure calibration: accuracy at each level of confidence.
 
@@ -339,11 +352,9 @@ def raw(
     file: Annotated[
         str, typer.Argument(help="CoNLL-U file, plain or compressed; - is standard input.")
     ] = "-",
-    output: Annotated[
-        str, typer.Option("--output", "-o", help="Where to write; - is standard output.")
-    ] = "-",
+    output: Output = "-",
 ) -> None:
-    """Write the raw text of a treebank, a paragraph a line: what a pipeline is to be tried on."""
+    """Write the raw text of a treebank, a paragraph a line, for example to test a pipeline on it."""
     from biatt.data.raw_text import raw_text
 
     with writing(output) as target:
@@ -357,21 +368,24 @@ def vectors(
         typer.Argument(metavar="FILE", help="Text or CoNLL files, plain or compressed; - is standard input."),
     ],
     output: Annotated[
-        str, typer.Option("--output", "-o", help="Where to write, in word2vec text; - is standard output.")
+        str,
+        typer.Option(
+            "--output", "-o", help="File to write, in word2vec's text format; - is standard output."
+        ),
     ],
-    size: Annotated[int, typer.Option(min=1, help="Numbers in a vector.")] = 100,
-    window: Annotated[int, typer.Option(min=1, help="Neighbours on either side of a word.")] = 5,
-    min_count: Annotated[int, typer.Option(min=1, help="A word that is rarer gets no vector.")] = 2,
+    size: Annotated[int, typer.Option(min=1, help="Length of a vector.")] = 100,
+    window: Annotated[int, typer.Option(min=1, help="Number of neighbours on each side of a word.")] = 5,
+    min_count: Annotated[int, typer.Option(min=1, help="Rarer words get no vector.")] = 2,
     epochs: Annotated[int, typer.Option(min=1, help="Passes over the text.")] = 5,
-    negative: Annotated[int, typer.Option(min=1, help="Random words to tell each neighbour from.")] = 5,
+    negative: Annotated[int, typer.Option(min=1, help="Number of negative samples.")] = 5,
     seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Same seed, one thread: same vectors.")] = 1,
-    threads: Annotated[int, typer.Option(min=1, help=THREADS_HELP)] = 1,
+    threads: Threads = 1,
     input_format: Annotated[
         InputFormat | None,
         typer.Option(
             "--input",
-            help="text: a sentence a line; tokens: with spaces around punctuation too; "
-            "default: text or CoNLL, told by its content.",
+            help="What the input is: text (a sentence a line), tokens (with spaces around punctuation), or "
+            "CoNLL; default: text or CoNLL, told by its content.",
         ),
     ] = None,
 ) -> None:
@@ -411,12 +425,12 @@ def info(model: Annotated[str, typer.Argument(help=MODEL_HELP)] = "en") -> None:
 @app.command()
 def reproduce(
     recipe: Annotated[Path, typer.Argument(help="TOML file that lists the runs.")],
-    treebanks: Annotated[Path, typer.Option(help="Folder below which the recipe's files are.")],
+    treebanks: Annotated[Path, typer.Option(help="Folder with the treebanks of the recipe.")],
     models: Annotated[Path, typer.Option(help="Folder for the models, finished or not.")] = Path("runs"),
     only: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Just this run; may be repeated.")
+        list[str] | None, typer.Option(metavar="NAME", help="Run only this one; can be repeated.")
     ] = None,
-    threads: Annotated[int, typer.Option(min=1, help=THREADS_HELP)] = 1,
+    threads: Threads = 1,
 ) -> None:
     """Run the experiments of a recipe that have no results yet, and write their results beside it."""
     from biatt.recipes.reproduce import reproduce
@@ -436,12 +450,10 @@ def reproduce(
 @app.command()
 def generate(
     count: Annotated[int, typer.Argument(min=1, help="Number of sentences.")] = 1000,
-    output: Annotated[
-        str, typer.Option("--output", "-o", help="Where to write; - is standard output.")
-    ] = "-",
+    output: Output = "-",
     seed: Annotated[int, typer.Option(min=0, help="Same seed, same sentences.")] = 1,
 ) -> None:
-    """Write a toy treebank of made-up English, to try things on."""
+    """Write a toy treebank of generated English sentences, for first steps and tests."""
     from biatt.data.toy_treebank import generate
 
     biatt.write(generate(count, seed=seed), output)
