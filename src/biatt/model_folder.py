@@ -37,11 +37,12 @@ MODELS = Path(__file__).parent / "models"  # bundled with the package
 SETTINGS, SYMBOLS, WEIGHTS, CARD = "config.json", "vocabulary.json", "model.safetensors", "README.md"
 TAGGER, TOKENISER, ENSEMBLE = "tagger", "tokeniser", "ensemble"
 # Files and folders of a training run, which writes its model into the same folder.
-CHECKPOINT, METRICS, FINGERPRINT, FOLDS = (
+CHECKPOINT, METRICS, FINGERPRINT, FOLDS, LOCK = (
     "checkpoint.safetensors",
     "metrics.jsonl",
     "fingerprint.txt",
     "folds",
+    "training.lock",
 )
 FILES = {SETTINGS, SYMBOLS, WEIGHTS, CARD, CHECKPOINT, METRICS, FINGERPRINT}
 

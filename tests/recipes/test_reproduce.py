@@ -22,7 +22,7 @@ from biatt.recipes.recipe import Experiment, read_recipe
 from biatt.recipes.records import RESULTS, Record, add_record, read_records
 from biatt.recipes.report import results_table
 from biatt.recipes.reproduce import reproduce, train_command
-from biatt.training.run import Silent
+from biatt.training.listener import Silent
 from builders import experiment_record
 
 RECIPE = """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import numpy
@@ -13,23 +14,23 @@ from hypothesis import strategies as st
 import biatt
 from biatt.config import Config
 from biatt.encoding.vocabulary import Vocabulary
-from biatt.training.card import model_card
+from biatt.training.card import Origin, model_card
 
-ABOUT = {
-    "train": ["one.conllu", "two.conllu"],
-    "dev": "dev.conllu",
-    "embeddings": "words.vec",
-    "seed": 7,
-    "threads": 2,
-    "licence": "CC BY-SA 4.0",
-    "command": "biatt train --train one.conllu two.conllu --out model",
-}
+ORIGIN = Origin(
+    train="one.conllu, two.conllu",
+    dev="dev.conllu",
+    embeddings="words.vec",
+    seed=7,
+    threads=2,
+    licence="CC BY-SA 4.0",
+    command="biatt train --train one.conllu two.conllu --out model",
+)
 BEST = {"epoch": 9, "dev_uas": 0.91564, "dev_las": 0.855}
 VOCABULARY = Vocabulary({"form": ["the"], "xpos": ["DT"]}, ["det", "nsubj", "root"])
 
 
 def card(**changes: Any) -> str:
-    return model_card(Config(), VOCABULARY, {**ABOUT, **changes}, BEST)
+    return model_card(Config(), VOCABULARY, replace(ORIGIN, **changes), BEST)
 
 
 def rows(text: str) -> dict[str, str]:
@@ -74,6 +75,14 @@ def test_card_is_the_same_every_time() -> None:
 
 @given(st.text("ab|\n`", max_size=20))
 def test_no_licence_or_file_name_breaks_the_table(text: str) -> None:
-    found = rows(card(licence=text, train=[text]))
+    found = rows(card(licence=text, train=text))
     assert len(found) == 12
     assert found["licence"].replace("\\|", "|") == text.replace("\n", " ").strip()
+
+
+def test_card_of_an_ensemble_and_of_a_pipeline_says_so() -> None:
+    accuracies = {"tokeniser": {"end": 0.98}, "tagger": {"upos": 0.955, "lemma": 1.0}}
+    cells = rows(card(members=3, label_accuracies=accuracies))
+    assert cells["members of the ensemble"] == "3"
+    assert cells["tokeniser, accuracy on dev, labels of the training data"] == "end 98.00"
+    assert cells["tagger, accuracy on dev, labels of the training data"] == "upos 95.50, lemma 100.00"

@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 from biatt import Sentence, write
 from biatt.encoding.word_vectors import WordVectors, read_vectors
 from biatt.errors import BiattError, ConfigError, FormatError
+from biatt.training import word_vectors
+from biatt.training.listener import Silent
 from biatt.training.word_vectors import train_vectors
 
 SOURCE = Path(__file__).parents[2] / "src"
@@ -119,35 +121,41 @@ def test_a_text_without_line_ends_is_used_to_its_end(tmp_path: Path) -> None:
     words = [f"w{i % 2000}" for i in range(20_000)]
     (tmp_path / "long").write_text(" ".join(words))
     (tmp_path / "cut").write_text(" ".join(words[:10_000]) + "\n" + " ".join(words[10_000:]))
-    told = Told()
-    done = train_vectors([tmp_path / "long"], tmp_path / "v", size=4, epochs=2, listener=told)
+    listener = Listening()
+    done = train_vectors([tmp_path / "long"], tmp_path / "v", size=4, epochs=2, listener=listener)
     assert done == (1, 20_000, 2000)
-    assert told.words == 40_000
+    assert listener.words == 40_000
     train_vectors([tmp_path / "cut"], tmp_path / "w", size=4, epochs=2)
     assert (tmp_path / "v").read_bytes() == (tmp_path / "w").read_bytes()
 
 
-class Told:
+class Listening(Silent):
     def __init__(self) -> None:
-        self.titles: list[str] = []
-        self.lines: list[str] = []
+        self.starts: list[tuple[str, int, int | None]] = []
+        self.messages: list[str] = []
         self.words = 0
 
     def message(self, text: str) -> None:
-        self.lines.append(text)
+        self.messages.append(text)
 
-    def start(self, title: str, words: int) -> None:
-        self.titles.append(title)
+    def start(self, title: str, words: int, *, words_after: int | None = None) -> None:
+        self.starts.append((title, words, words_after))
 
-    def advance(self, words: int) -> None:
+    def batch(self, words: int, loss: float | None = None) -> None:
         self.words += words
 
 
-def test_listener_hears_of_every_epoch(text: Path, tmp_path: Path) -> None:
-    told = Told()
-    train_vectors([text], tmp_path / "v", size=4, epochs=3, listener=told)
-    assert told.titles == ["epoch 1 of 3", "epoch 2 of 3", "epoch 3 of 3"]
-    assert [line[:8] for line in told.lines] == ["epoch  1", "epoch  2", "epoch  3"]
+def test_listener_hears_of_every_epoch(text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(word_vectors, "REPORTED_WORDS", 6)
+    listener = Listening()
+    train_vectors([text], tmp_path / "v", size=4, epochs=3, listener=listener)
+    assert listener.starts == [
+        ("epoch 1/3", 2400, 4800),
+        ("epoch 2/3", 2400, 2400),
+        ("epoch 3/3", 2400, 0),
+    ]
+    assert [line[:8] for line in listener.messages] == ["epoch  1", "epoch  2", "epoch  3"]
+    assert listener.words == 3 * 2400
 
 
 def test_rare_words_get_no_vector(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import gzip
 import io
 import lzma
 import os
+import re
 import secrets
 import select
 import stat
@@ -134,7 +135,7 @@ def replacing(path: str | Path) -> Iterator[BinaryIO]:
         target = Path(os.path.realpath(path))  # of a symbolic link, the file behind it is replaced
         if target.exists() and not os.access(target, os.W_OK):
             raise OSError(errno.EACCES, os.strerror(errno.EACCES))
-        temporary = target.with_name(f".{secrets.token_hex(8)}.tmp")
+        temporary = target.with_name(f".{secrets.token_hex(8)}.tmp")  # see `is_temporary`
         try:
             with _explained(str(path), temporary=temporary), open(temporary, "xb") as stream:
                 if target.exists():
@@ -146,6 +147,11 @@ def replacing(path: str | Path) -> Iterator[BinaryIO]:
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
+
+
+def is_temporary(path: Path) -> bool:
+    """Whether a file is one that `replacing` writes, and leaves behind if its process is killed."""
+    return re.fullmatch(r"\.[0-9a-f]{16}\.tmp", path.name) is not None
 
 
 @contextmanager

@@ -76,11 +76,14 @@ def scored_trees(
         heads = sentence.heads
         _check_heads(sentence, heads, allow_cycles=allow_cycles)
         forms, relations = sentence.forms, sentence.deprels
-        if style == "ud":
-            relations = [relation.split(":", 1)[0] for relation in relations]
         counted = [punctuation == "include" or not is_punctuation(form) for form in forms]
-        trees.append(Tree(forms, heads, relations, counted))
+        trees.append(Tree(forms, heads, compared_relations(relations, style), counted))
     return trees
+
+
+def compared_relations(relations: Sequence[str], style: Style) -> list[str]:
+    """Relations as the style compares them: whole, or in style ud without subtypes."""
+    return [relation.split(":", 1)[0] if style == "ud" else relation for relation in relations]
 
 
 @lru_cache(maxsize=1 << 16)

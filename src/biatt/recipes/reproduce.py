@@ -35,7 +35,7 @@ from biatt.recipes.records import (
     read_records,
 )
 from biatt.recipes.report import records_of, results_table
-from biatt.training.run import Listener
+from biatt.training.listener import Listener
 from biatt.training.train import train
 
 TABLE = "RESULTS.md"

@@ -1,26 +1,43 @@
-"""The model card: what a model folder's README.md says of the model."""
+"""The model card: README.md of a model folder."""
 
 from __future__ import annotations
 
 import platform
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 from biatt import __version__
 from biatt.config import Config
 from biatt.encoding.vocabulary import Vocabulary
+from biatt.model_folder import METRICS, TAGGER, TOKENISER
+from biatt.training.records import best_record
 
 
-def model_card(
-    config: Config, vocabulary: Vocabulary, about: Mapping[str, Any], best: Mapping[str, Any]
-) -> str:
-    """Markdown with data, scores, licence and command; deterministic but for the versions it names."""
+@dataclass(frozen=True)
+class Origin:
+    """How a model was made, as far as its configuration does not say."""
+
+    train: str
+    dev: str
+    embeddings: str | None
+    seed: int
+    threads: int
+    licence: str
+    command: str
+    members: int = 1  # of an ensemble
+    label_accuracies: Mapping[str, Mapping[str, float]] = field(default_factory=dict)  # of tokeniser, tagger
+
+
+def model_card(config: Config, vocabulary: Vocabulary, origin: Origin, best: Mapping[str, Any]) -> str:
+    """Markdown with data, scores, licence and command; `best` is the record of the epoch that was kept."""
     versions = f"biatt {__version__}, torch {version('torch')}, numpy {version('numpy')}"
     rows = {
-        "training data": ", ".join(about["train"]),
-        "chosen by": about["dev"],
-        "word vectors": about["embeddings"] or "none",
+        "training data": origin.train,
+        "chosen by": origin.dev,
+        "word vectors": origin.embeddings or "none",
         "embedded columns": ", ".join(vocabulary.symbols),
         "relations": len(vocabulary.relations),
         "hidden size": config.model.hidden,
@@ -28,14 +45,14 @@ def model_card(
         "best epoch": best["epoch"],
         **{
             f"{name}, accuracy on dev, labels of the training data": ", ".join(
-                f"{kind} {100 * share:.2f}" for kind, share in shares.items()
+                f"{kind} {100 * accuracy:.2f}" for kind, accuracy in accuracies.items()
             )
-            for name, shares in about.get("text_models", {}).items()
+            for name, accuracies in origin.label_accuracies.items()
         },
-        **({"members of the ensemble": about["members"]} if "members" in about else {}),
-        "seed, threads": f"{about['seed']}, {about['threads']}",
-        "licence": about["licence"],
-        "command": f"`{about['command'] or 'biatt.train(…)'}`",
+        **({"members of the ensemble": origin.members} if origin.members > 1 else {}),
+        "seed, threads": f"{origin.seed}, {origin.threads}",
+        "licence": origin.licence,
+        "command": f"`{origin.command or 'biatt.train(…)'}`",
         "made with": f"{versions}, Python {platform.python_version()}",
     }
     lines = [
@@ -50,6 +67,19 @@ def model_card(
     return "\n".join(lines) + "\n"
 
 
+def label_accuracies(out: Path) -> dict[str, dict[str, float]]:
+    """The dev accuracies of the tokeniser and the tagger in a model folder, by kind of label."""
+    accuracies = {}
+    for name in (TOKENISER, TAGGER):
+        if (out / name / METRICS).is_file():
+            accuracies[name] = {
+                key.removeprefix("dev_"): value
+                for key, value in best_record(out / name).items()
+                if key.startswith("dev_") and key not in ("dev_log_likelihood", "dev_accuracy")
+            }
+    return accuracies
+
+
 def _cell(value: object) -> str:
-    """What a user wrote must not end a cell or a row."""
+    """A value that ends neither its cell nor its row."""
     return str(value).replace("|", "\\|").replace("\n", " ")

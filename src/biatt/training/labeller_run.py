@@ -1,4 +1,4 @@
-"""Training of networks that label words (`labeller.py`)."""
+"""Training of networks that label words (`annotate/labeller.py`)."""
 
 from __future__ import annotations
 
@@ -16,58 +16,56 @@ from biatt.config import Settings
 from biatt.encoding.batches import Batch, collate, in_batches, with_dropout
 from biatt.encoding.vocabulary import Encoded, Indices
 from biatt.network.model import Labeller, Noise
-from biatt.training.run import Listener, Run
+from biatt.training.records import Record
+from biatt.training.run import Job, Run
 
 Save = Callable[[dict[str, NDArray[Any]]], None]
 
 
-class Data(NamedTuple):
-    """Sentences in numbers, and their labels: (n, kinds) each."""
-
+class LabelledSentences(NamedTuple):
     sentences: list[Encoded]
-    labels: list[Indices]
+    labels: list[Indices]  # of each sentence (n, kinds)
 
 
 class LabellerRun(Run):
-    """Trains a labeller; `save` makes a model folder of its weights."""
+    """Trains a labeller; `save` writes its weights as a model."""
 
     goal = "dev_accuracy"  # the mean over kinds
     network: Labeller
 
     def __init__(
         self,
+        job: Job,
         config: Settings,
         labels: Labels,
-        train: Data,
-        dev: Data,
+        train: LabelledSentences,
+        dev: LabelledSentences,
         *,
-        dropped: Indices,  # what each row of E becomes when it is left out (`Vocabulary.dropped`)
+        stage: str,
+        dropped_rows: Indices,  # replace the rows of E of symbols that are left out (`Vocabulary.dropped`)
         save: Save,
-        seed: int,
-        threads: int,
-        listener: Listener,
     ) -> None:
-        self.config, self.labels, self.train, self.dev, self.save = config, labels, train, dev, save
-        self.dropped, rows = dropped, len(dropped)
-        self.shares = np.full(rows, config.training.word_dropout, np.float32)
+        self.labels, self.train, self.dev, self.save = labels, train, dev, save
+        self.dropped_rows, rows = dropped_rows, len(dropped_rows)
+        self.drop_rates = np.full(rows, config.training.word_dropout, np.float32)
         super().__init__(
+            job,
             config.training,
             Labeller(config.model, rows=rows, labels=labels.size, fused=True),
             [sentence.words for sentence in train.sentences],
-            seed=seed,
-            threads=threads,
-            listener=listener,
+            stage=stage,
         )
 
     def loss(
         self, indices: list[int], noise: Noise | None, generator: np.random.Generator
     ) -> tuple[Tensor, int]:
-        config, batch = self.config.training, collate([self.train.sentences[i] for i in indices])
-        if config.word_dropout:
-            batch = with_dropout(batch, self.dropped, self.shares, generator)
+        batch = collate([self.train.sentences[i] for i in indices])
+        if self.training.word_dropout:
+            batch = with_dropout(batch, self.dropped_rows, self.drop_rates, generator)
         words = int(batch.words.sum())
         scores = self.network(batch, noise)
-        return self._losses(scores, self.train.labels, indices, config.smoothing).sum() / words, words
+        losses = self._losses(scores, self.train.labels, indices, self.training.smoothing)
+        return losses.sum() / words, words
 
     @torch.no_grad()
     def evaluate(self) -> dict[str, float]:
@@ -79,16 +77,19 @@ class LabellerRun(Run):
             losses.append(float(self._losses(scores, self.dev.labels, indices, 0.0).sum()))
             return np.split(best_labels(scores.numpy(), self.labels), np.cumsum(batch.words)[:-1])
 
-        labels = in_batches(self.dev.sentences, score, batch_words=self.config.training.batch_words)
-        total = -sum(losses)
-        self.check_finite("dev log-likelihood", total)
+        labels = in_batches(self.dev.sentences, score, batch_words=self.training.batch_words)
+        log_likelihood = -sum(losses)
+        self.check_finite("dev log-likelihood", log_likelihood)
         gold = np.concatenate(self.dev.labels)
-        right, known = (np.concatenate(labels) == gold).sum(0), (gold != NO_LABEL).sum(0)
-        shares = right / np.maximum(known, 1)
-        each = {f"dev_{kind}": float(share) for kind, share in zip(self.labels.kinds, shares, strict=True)}
-        return {"dev_log_likelihood": total, **each, self.goal: float(shares.mean())}
+        correct, known = (np.concatenate(labels) == gold).sum(0), (gold != NO_LABEL).sum(0)
+        accuracies = correct / np.maximum(known, 1)
+        by_kind = {
+            f"dev_{kind}": float(accuracy)
+            for kind, accuracy in zip(self.labels.kinds, accuracies, strict=True)
+        }
+        return {"dev_log_likelihood": log_likelihood, **by_kind, self.goal: float(accuracies.mean())}
 
-    def save_model(self, weights: dict[str, NDArray[Any]], best: dict[str, Any], *, last: bool) -> None:
+    def save_model(self, weights: dict[str, NDArray[Any]], best: Record, *, last: bool) -> None:
         self.save(weights)
 
     def _losses(

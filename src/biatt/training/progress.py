@@ -1,4 +1,4 @@
-"""What a person sees while something trains: a bar on a terminal, a line an epoch in a log."""
+"""What a person sees during training: a bar on a terminal, and a line for each epoch."""
 
 from __future__ import annotations
 
@@ -7,36 +7,33 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
-
-from biatt.data.visible import visible
+from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
 D = TypeVar("D", bound="Display")
 
-UNSHOWN = (
-    "dev_log_likelihood",
-    "dev_accuracy",
-)  # the one has its own place, the other is a mean of others
+AVERAGED_BATCHES = 20  # about as many of the last batches make the loss that is shown
+CAPITALS = ("uas", "las", "upos", "xpos", "feats")
+# The one has a place of its own; the other is the mean of figures that are shown.
+NOT_AMONG_SCORES = ("dev_log_likelihood", "dev_accuracy")
 
 
 class Display:
-    """Draws how many of an epoch's words are done, on standard error."""
-
-    more = ""  # what else the bar says
+    """A listener that draws on standard error."""
 
     def __init__(self) -> None:
         self.console = Console(stderr=True, highlight=False, markup=False, emoji=False)
         self.bar = Progress(
             TextColumn("{task.description}"),
-            BarColumn(),
+            BarColumn(bar_width=None),  # as wide as the others leave
             TextColumn("{task.percentage:3.0f} %"),
-            TextColumn("{task.fields[speed]} words/s{task.fields[more]}  left"),
-            TimeRemainingColumn(),
+            TextColumn("{task.fields[figures]}"),
             console=self.console,
             disable=not self.console.is_terminal,
             transient=True,
+            expand=True,
         )
         self.task: TaskID | None = None
+        self.pace = Pace()
 
     def __enter__(self: D) -> D:
         self.bar.start()
@@ -48,54 +45,69 @@ class Display:
         self.bar.stop()
 
     def message(self, text: str) -> None:
-        self.console.print(visible(text), soft_wrap=True)
+        self.console.print(text, soft_wrap=True)
 
-    def start(self, title: str, words: int) -> None:
+    def start(self, title: str, words: int, *, words_after: int | None = None) -> None:
         if self.task is not None:
             self.bar.remove_task(self.task)
-        self.task = self.bar.add_task(title, total=words, speed="–", more=self.more)
-        self.began, self.words = time.perf_counter(), 0
+        self.task = self.bar.add_task(title, total=words, figures="")
+        self.pace.start(words, words_after)
+        self.loss = 0.0
 
-    def advance(self, words: int) -> None:
+    def batch(self, words: int, loss: float | None = None) -> None:
         if self.task is None:
             return
-        self.words += words
-        speed = self.words / (time.perf_counter() - self.began)
-        self.bar.update(self.task, advance=words, speed=f"{speed:,.0f}", more=self.more)
-
-
-class TrainingDisplay(Display):
-    """Listens to the training of a parser."""
-
-    dev = ""  # the scores after the epoch before
-
-    def start(self, title: str, words: int) -> None:
-        self.loss, self.more = 0.0, f"  loss –{self.dev}"
-        super().start(title, words)
-
-    def batch(self, words: int, loss: float) -> None:
-        if self.task is None:
-            return
-        # the mean of about the last 20 batches
-        self.loss += (loss - self.loss) * words / min(self.words + words, 20 * words)
-        self.more = f"  loss {self.loss:.3f}{self.dev}"
-        self.advance(words)
+        self.pace.advance(words)
+        figures = [f"{self.pace.words_per_second:,.0f} words/s"]
+        if loss is not None:
+            weight = words / min(self.pace.done, AVERAGED_BATCHES * words)
+            self.loss += (loss - self.loss) * weight
+            figures.append(f"loss {self.loss:.3f}")
+        figures.append(self.pace.left)
+        self.bar.update(self.task, advance=words, figures="  ".join(figures))
 
     def epoch(self, record: dict[str, Any]) -> None:
-        name = f"rate {record['rate']:.4f}" if "search" in record else f"epoch {record['epoch']:2}"
-        line = f"{name}  "
+        line = f"rate {record['rate']:.4f}" if "search" in record else f"epoch {record['epoch']:2}"
         if "train_loss" in record:
-            line += f"loss {record['train_loss']:.4f}  "
-        names = [name for name in record if name.startswith("dev_") and name not in UNSHOWN]
-        scores = "  ".join(f"{_shown(name)} {100 * record[name]:.2f}" for name in names)
-        self.dev = f"  dev {scores}"
-        line += f"dev log-likelihood {record['dev_log_likelihood']:.1f}  {scores}"
+            line += f"  loss {record['train_loss']:.4f}"
+        line += f"  dev log-likelihood {record['dev_log_likelihood']:.1f}"
+        for name, value in record.items():
+            if name.startswith("dev_") and name not in NOT_AMONG_SCORES:
+                kind = name.removeprefix("dev_")
+                line += f"  {kind.upper() if kind in CAPITALS else kind} {100 * value:.2f}"
         if "seconds" in record:
             line += f"  {record['words_per_second']:,.0f} words/s  {record['seconds']:.0f} s"
         self.message(line + ("  best so far" if record.get("best") else ""))
 
 
-def _shown(name: str) -> str:
-    """dev_las is LAS, dev_lemma lemma."""
-    kind = name.removeprefix("dev_")
-    return kind.upper() if kind in ("uas", "las", "upos", "xpos", "feats") else kind
+class Pace:
+    """The speed of an epoch, and the time left in the run, or in the epoch if the run's end is not known."""
+
+    def __init__(self) -> None:
+        self._after: int | None = None  # words of the epochs after this one
+        self._run_start, self._run_words = 0.0, 0
+
+    def start(self, words: int, words_after: int | None) -> None:
+        self._epoch_start = time.perf_counter()
+        self.words, self.done = words, 0
+        same_run = words_after is not None and self._after == words + words_after
+        self._after = words_after
+        if not same_run:
+            self._run_start, self._run_words = self._epoch_start, 0
+
+    def advance(self, words: int) -> None:
+        self.done += words
+        self._run_words += words
+
+    @property
+    def words_per_second(self) -> float:
+        return self.done / (time.perf_counter() - self._epoch_start)
+
+    @property
+    def left(self) -> str:
+        # Over the whole run, as the time between epochs, for evaluation, counts too.
+        seconds_per_word = (time.perf_counter() - self._run_start) / self._run_words
+        seconds = round((self.words - self.done + (self._after or 0)) * seconds_per_word)
+        hours, minutes = seconds // 3600, seconds // 60 % 60
+        clock = f"{hours}:{minutes:02}:{seconds % 60:02}" if hours else f"{minutes}:{seconds % 60:02}"
+        return f"{clock} left" if self._after is not None else f"{clock} left in epoch"

@@ -7,7 +7,7 @@ from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, pairwise
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,22 +16,18 @@ from biatt.data.files import name_of, reading, writing
 from biatt.data.text import is_conll, read_lines
 from biatt.errors import BiattError, ConfigError
 from biatt.options import InputFormat
+from biatt.training.listener import Listener, Silent
 
 LONGEST_SENTENCE = 10_000  # words: gensim ignores the words after these, so longer sentences are cut
-
-
-class Listener(Protocol):
-    """What the training of vectors tells of itself while it runs."""
-
-    def message(self, text: str) -> None: ...
-    def start(self, title: str, words: int) -> None: ...
-    def advance(self, words: int) -> None: ...
+REPORTED_WORDS = 10_000  # at a time: a report takes longer than a short sentence
 
 
 class TrainedOn(NamedTuple):
+    """The size of the training data."""
+
     sentences: int
     words: int
-    vocabulary: int  # words that were frequent enough to have a vector
+    vocabulary: int  # different words that are frequent enough for a vector
 
 
 def train_vectors(
@@ -50,12 +46,12 @@ def train_vectors(
 ) -> TrainedOn:
     """Train skip-gram vectors with negative sampling (Mikolov et al. 2013) and write them as word2vec text.
 
-    files: CoNLL files, whose forms are the words, or text, one sentence a line; "-" is standard input.
-    window: how many words on either side count as neighbours.
-    min_count: a rarer word gets no vector. negative: words drawn to contrast each neighbour with.
+    files: CoNLL files, or text with one sentence on each line; "-" is standard input.
+    window: the number of words on either side that count as neighbours.
+    min_count: a word with fewer occurrences gets no vector. negative: random words for each neighbour.
     seed: with one thread, the same seed gives the same file.
-    input: "text" has its punctuation split from its words, "tokens" are taken as they stand between spaces;
-    by default CoNLL or text, told by the first word of each file.
+    input: in "text", punctuation is split from words; in "tokens", spaces separate all words. By default, the
+    first bytes of each file tell whether it is CoNLL or text.
     """
     try:
         from gensim.models.word2vec import Word2Vec
@@ -69,7 +65,7 @@ def train_vectors(
         raise BiattError(f"{', '.join(map(name_of, files))}: there are no words to train vectors on.")
     if np.bincount(corpus.words).max() < min_count:
         raise ConfigError(f"No word occurs {min_count} times: take a lower --min-count, or more text.")
-    with writing(output) as file:  # a place that cannot be written to is found before the work, not after it
+    with writing(output) as file:  # opened first, so that a path that cannot be written fails at once
         model = Word2Vec(
             sg=1,
             vector_size=size,
@@ -80,7 +76,11 @@ def train_vectors(
             workers=threads,
         )
         model.build_vocab(corpus)
-        model.train(_Told(corpus, epochs, listener), total_words=len(corpus.words), epochs=epochs)
+        model.train(
+            _ReportedCorpus(corpus, epochs, listener or Silent()),
+            total_words=len(corpus.words),
+            epochs=epochs,
+        )
         file.write(f"{len(model.wv)} {size}\n".encode())
         for word, vector in zip(model.wv.index_to_key, model.wv.vectors, strict=True):
             file.write(f"{word} {' '.join(map(str, vector))}\n".encode())  # as many digits as float32 needs
@@ -103,7 +103,7 @@ def _sentences(source: str | Path, input: InputFormat | None) -> Iterator[list[s
 
 
 class _Corpus:
-    """Sentences, read once, so that they may come from a pipe, and kept as numbers of four bytes a word."""
+    """Sentences, stored as numbers of four bytes a word; they are read once, so a pipe will do."""
 
     def __init__(self, sentences: Iterable[list[str]]) -> None:
         self.sentences = 0
@@ -124,25 +124,23 @@ class _Corpus:
             yield [forms[word] for word in self.words[start:end]]
 
 
-class _Told:
-    """The corpus as gensim goes through it, once an epoch; the listener hears how far it has come."""
+class _ReportedCorpus:
+    """The corpus as gensim reads it, once for each epoch; a listener hears how much of it has been read."""
 
-    def __init__(self, corpus: _Corpus, epochs: int, listener: Listener | None) -> None:
+    def __init__(self, corpus: _Corpus, epochs: int, listener: Listener) -> None:
         self._corpus, self._epochs, self._listener = corpus, epochs, listener
         self._epoch = 0
 
     def __iter__(self) -> Iterator[list[str]]:
-        if self._listener is None:
-            yield from self._corpus
-            return
         self._epoch += 1
-        words, began, untold = len(self._corpus.words), time.perf_counter(), 0
-        self._listener.start(f"epoch {self._epoch} of {self._epochs}", words)
+        words, start, unreported = len(self._corpus.words), time.perf_counter(), 0
+        words_after = (self._epochs - self._epoch) * words
+        self._listener.start(f"epoch {self._epoch}/{self._epochs}", words, words_after=words_after)
         for sentence in self._corpus:
             yield sentence
-            untold += len(sentence)
-            if untold >= LONGEST_SENTENCE:  # telling takes longer than a short sentence
-                self._listener.advance(untold)
-                untold = 0
-        seconds = time.perf_counter() - began
+            unreported += len(sentence)
+            if unreported >= REPORTED_WORDS:
+                self._listener.batch(unreported)
+                unreported = 0
+        seconds = time.perf_counter() - start
         self._listener.message(f"epoch {self._epoch:2}  {words / seconds:,.0f} words/s  {seconds:.0f} s")

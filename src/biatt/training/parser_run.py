@@ -1,0 +1,185 @@
+"""Training of parsers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from biatt.config import Config
+from biatt.data.scores import split_scores
+from biatt.data.sentence import Sentence
+from biatt.decode.apply import default_roots
+from biatt.decode.arc_scores import Heads
+from biatt.decode.decoders import mst
+from biatt.decode.temperature import fitted
+from biatt.encoding.batches import Batch, collate, in_batches, with_dropout
+from biatt.encoding.vocabulary import Indices, Vocabulary
+from biatt.encoding.word_vectors import WordVectors
+from biatt.evaluation.trees import compared_relations, scored_trees, scoring_options
+from biatt.model_folder import member_folder
+from biatt.network.losses import log_likelihood
+from biatt.network.model import BiAtt, Noise, scores, torch_device
+from biatt.parser import BATCH_WORDS, Parser
+from biatt.training.card import Origin, label_accuracies, model_card
+from biatt.training.records import Record
+from biatt.training.run import NO_ROWS, Job, Run
+from biatt.training.treebank import Treebank, vocabulary_of
+
+
+def train_parsers(
+    job: Job,
+    config: Config,
+    treebank: Treebank,
+    vectors: WordVectors | None,
+    origin: Origin,
+    *,
+    search_rate: bool,
+    device: str,
+) -> None:
+    """Train the parser, or all members of an ensemble, which have consecutive seeds."""
+    origin = replace(origin, label_accuracies=label_accuracies(job.out))
+    vocabulary = vocabulary_of(treebank, config.model)
+    initial_rows = NO_ROWS
+    if vectors is not None:
+        initial_rows = vectors_by_row(vocabulary, vectors)
+        forms = len(vocabulary.symbols.get("form", []))
+        job.listener.message(f"{len(initial_rows)} of {forms} forms have a vector in {origin.embeddings}.")
+    for number in range(1, origin.members + 1):
+        if origin.members > 1:
+            job.listener.message(f"== member {number} of {origin.members} of the ensemble")
+        seed = job.seed + number - 1
+        run = ParserRun(
+            replace(job, seed=seed),
+            config,
+            vocabulary,
+            treebank,
+            stage="" if number == 1 else str(member_folder("", number)),
+            device=device,
+            initial_rows=initial_rows,
+            origin=replace(origin, seed=seed, members=1),
+        )
+        run.finish(search_rate=search_rate)
+
+
+class ParserRun(Run):
+    """Trains one parser."""
+
+    goal = "dev_las"
+    network: BiAtt
+
+    def __init__(
+        self,
+        job: Job,
+        config: Config,
+        vocabulary: Vocabulary,
+        treebank: Treebank,
+        *,
+        origin: Origin,
+        stage: str = "",
+        device: str = "cpu",
+        initial_rows: Mapping[int, NDArray[np.float32]] = NO_ROWS,
+    ) -> None:
+        self.config, self.vocabulary, self.origin = config, vocabulary, origin
+        self.train = [vocabulary.encode(sentence) for sentence in treebank.train]
+        self.dev_sentences = treebank.dev
+        self.dev = [vocabulary.encode(sentence) for sentence in treebank.dev]
+        self.dev_trees = DevTrees(treebank.dev, vocabulary)
+        self.dropped_rows, is_tag = vocabulary.dropped()
+        drop_rates = np.where(is_tag, config.training.tag_dropout, config.training.word_dropout)
+        self.drop_rates = drop_rates.astype(np.float32)
+        network = BiAtt(
+            config.model, rows=vocabulary.size, relations=len(vocabulary.relations), fused=device == "cpu"
+        )
+        super().__init__(
+            job,
+            config.training,
+            network.to(torch_device(device)),
+            [sentence.words for sentence in self.train],
+            stage=stage,
+            initial_rows=initial_rows,
+        )
+        self.listener.message(
+            f"{len(self.train)} sentences to train on, {len(self.dev)} to choose by; "
+            f"{', '.join(vocabulary.symbols)}; {len(vocabulary.relations)} relations; "
+            f"{sum(parameter.numel() for parameter in network.parameters()):,} parameters."
+        )
+
+    def loss(
+        self, indices: list[int], noise: Noise | None, generator: np.random.Generator
+    ) -> tuple[Tensor, int]:
+        batch = collate([self.train[i] for i in indices])
+        if self.drop_rates.any():
+            batch = with_dropout(batch, self.dropped_rows, self.drop_rates, generator)
+        words = int(batch.words.sum())
+        output = self.network(batch, noise)
+        return -log_likelihood(output, batch, smoothing=self.training.smoothing) / words, words
+
+    @torch.no_grad()
+    def evaluate(self) -> dict[str, float]:
+        """Log-likelihood, UAS and LAS of the dev sentences with MST decoding."""
+        self.network.eval()
+        log_likelihoods: list[float] = []
+
+        def best_trees(batch: Batch, indices: list[int]) -> list[tuple[Heads, Indices]]:
+            output = self.network(batch)
+            log_likelihoods.append(float(log_likelihood(output, batch)))
+            self.check_finite("dev log-likelihood", log_likelihoods[-1])
+            trees = []
+            for i, sentence in zip(indices, split_scores(scores(output), batch.words), strict=True):
+                tree = mst(sentence.agreement, roots=default_roots(self.dev_sentences[i]))
+                trees.append((tree, np.argmax(sentence.relation_scores(tree), -1)))
+            return trees
+
+        trees = in_batches(self.dev, best_trees, batch_words=BATCH_WORDS)
+        uas, las = self.dev_trees.attachment_scores(trees)
+        return {"dev_log_likelihood": sum(log_likelihoods), "dev_uas": uas, "dev_las": las}
+
+    def save_model(self, weights: dict[str, NDArray[Any]], best: Record, *, last: bool) -> None:
+        card = model_card(self.config, self.vocabulary, self.origin, best)
+        parser = Parser(self.config, self.vocabulary, weights, card=card)
+        if last:
+            gold = [(sentence.heads, sentence.relations) for sentence in self.dev]
+            parser.temperature = fitted(parser.scores(self.dev_sentences), gold)
+        parser.write(self.folder)
+
+
+class DevTrees:
+    """The gold trees of the dev sentences as numbers; they are scored as `evaluate` does by default."""
+
+    def __init__(self, sentences: Sequence[Sentence], vocabulary: Vocabulary) -> None:
+        style, punctuation = scoring_options(sentences, None, None)
+        trees = scored_trees(sentences, style, punctuation, allow_cycles=False)
+        names: dict[str, int] = {}  # relations, as they are compared
+        self.heads = np.array([head for tree in trees for head in tree.heads])
+        self.relations = np.array(
+            [names.setdefault(name, len(names)) for tree in trees for name in tree.relations]
+        )
+        self.counted = np.array([counted for tree in trees for counted in tree.counted])
+        self.number_of = np.array(  # in `self.relations`, of each relation of the vocabulary
+            [names.setdefault(name, len(names)) for name in compared_relations(vocabulary.relations, style)]
+        )
+
+    def attachment_scores(self, trees: Sequence[tuple[Heads, Indices]]) -> tuple[float, float]:
+        """UAS and LAS of a tree for each sentence: heads, and relations by their numbers."""
+        heads = np.concatenate([heads for heads, _ in trees])
+        relations = self.number_of[np.concatenate([relations for _, relations in trees])]
+        attached = (heads == self.heads) & self.counted
+        labelled = attached & (relations == self.relations)
+        total = max(int(self.counted.sum()), 1)
+        return int(attached.sum()) / total, int(labelled.sum()) / total
+
+
+def vectors_by_row(vocabulary: Vocabulary, vectors: WordVectors) -> dict[int, NDArray[np.float32]]:
+    """The vectors of the vocabulary's forms, by the rows of **E** that they initialise."""
+    rows = {}
+    for form in vocabulary.symbols.get("form", []):
+        row, vector = vocabulary.row("form", form), vectors.get(form)
+        if row is not None and vector is not None:
+            rows[row] = vector
+    return rows

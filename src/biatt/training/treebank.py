@@ -1,0 +1,71 @@
+"""The sentences to train on and those to choose the model by, read and checked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from biatt.config import ParserConfig
+from biatt.data.conll import read
+from biatt.data.sentence import Sentence, check_length
+from biatt.encoding.vocabulary import Vocabulary
+from biatt.errors import ConfigError, TrainingError
+
+
+class Treebank(NamedTuple):
+    train: list[Sentence]
+    dev: list[Sentence]
+    train_files: str  # as error messages and model cards name them
+    dev_file: str
+
+
+def read_treebank(
+    files: Sequence[str | Path], dev: str | Path | None, *, dev_fraction: float, seed: int
+) -> Treebank:
+    """Read training and dev sentences; without a dev file, a random part of the training files is dev."""
+    names = ", ".join(map(str, files))
+    sentences = [sentence for file in files for sentence in _sentences(file)]
+    if dev is not None:
+        dev_name, dev_sentences = str(dev), _sentences(dev)
+    else:
+        dev_name = f"{dev_fraction:.0%} of train, held out at random"
+        sentences, dev_sentences = _split(sentences, dev_fraction, seed)
+    if not sentences:
+        raise TrainingError(f"{names}: there is no sentence to train on.")
+    if not dev_sentences:
+        raise TrainingError(f"{dev_name}: there is no sentence to choose the model by.")
+    return Treebank(sentences, dev_sentences, names, dev_name)
+
+
+def _sentences(file: str | Path) -> list[Sentence]:
+    """The sentences of a file that have words; each must have a tree and be short enough to parse."""
+    sentences = [sentence for sentence in read(file, trees=True) if len(sentence)]
+    for sentence in sentences:
+        check_length(sentence)
+    return sentences
+
+
+def _split(
+    sentences: list[Sentence], dev_fraction: float, seed: int
+) -> tuple[list[Sentence], list[Sentence]]:
+    if not 0 < dev_fraction < 1:
+        raise ConfigError(f"The dev fraction must be between 0 and 1, not {dev_fraction:g}.")
+    order = np.random.default_rng([seed, 0]).permutation(len(sentences))
+    size = max(1, round(dev_fraction * len(sentences)))
+    chosen = set(order[:size].tolist())
+    train = [sentence for i, sentence in enumerate(sentences) if i not in chosen]
+    return train, [sentence for i, sentence in enumerate(sentences) if i in chosen]
+
+
+def vocabulary_of(treebank: Treebank, config: ParserConfig) -> Vocabulary:
+    """The symbols and relations of the training sentences."""
+    vocabulary = Vocabulary.build(
+        treebank.train, columns=config.columns, min_count=config.min_count, affixes=config.affixes
+    )
+    if not vocabulary.symbols:
+        columns = ", ".join(config.columns)
+        raise TrainingError(f"{treebank.train_files}: every column to embed ({columns}) is empty.")
+    return vocabulary

@@ -1,0 +1,207 @@
+"""Runs of parsers: their losses, their dev scores, and word vectors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from biatt.config import Config, with_settings
+from biatt.data.conll import read, write
+from biatt.data.sentence import Sentence
+from biatt.data.toy_treebank import generate
+from biatt.encoding.vocabulary import Vocabulary
+from biatt.errors import ConfigError
+from biatt.evaluation.metrics import evaluate
+from biatt.options import ConllFormat
+from biatt.parser import Parser, load
+from biatt.training.parser_run import DevTrees
+from biatt.training.records import best_record, read_records
+from biatt.training.train import train
+from trainings import LARGER, SMALL, InterruptedAt, Messages, small_run, untimed, weights
+
+
+@pytest.mark.slow
+def test_parser_memorises_twenty_sentences(tmp_path: Path) -> None:
+    path = tmp_path / "twenty.conllu"
+    write(generate(20, seed=3), path)
+    config = with_settings(Config(), ["hidden=32", "rate=0.01", "batch_words=40", "clip=1", "epochs=12"])
+    # Five copies, because the paper's schedule stops by chance where an epoch is short.
+    parser = train([path] * 5, dev=path, out=tmp_path / "model", config=config)
+    records = read_records(tmp_path / "model")
+    assert records[-1]["train_loss"] < 0.5 * records[0]["train_loss"]
+    assert evaluate(read(path), parser.parse(read(path))).las > 0.8
+
+
+# Dev scores
+
+
+@st.composite
+def trees_and_guesses(draw: st.DrawFn, format: ConllFormat) -> tuple[list[Sentence], list[Sentence]]:
+    """Gold sentences, and the same words with other heads and relations."""
+    names = ["nsubj", "nsubj:pass", "obj", "punct", "root"]
+    gold, guesses = [], []
+    for _ in range(draw(st.integers(1, 4))):
+        n = draw(st.integers(1, 5))
+        forms = draw(st.lists(st.sampled_from(["a", "b", ".", "…", "$"]), min_size=n, max_size=n))
+        relations = st.lists(st.sampled_from(names), min_size=n, max_size=n)
+        sentences = []
+        for _ in range(2):
+            heads = [draw(st.integers(0, i)) for i in range(n)]
+            sentences.append(Sentence.from_words(forms, heads=heads, deprels=draw(relations), format=format))
+        gold.append(sentences[0])
+        guesses.append(sentences[1])
+    return gold, guesses
+
+
+@given(st.one_of(trees_and_guesses("conllu"), trees_and_guesses("conllx")))
+@settings(max_examples=100)
+def test_dev_scores_are_those_of_evaluate(sentences: tuple[list[Sentence], list[Sentence]]) -> None:
+    gold, guesses = sentences
+    vocabulary = Vocabulary({"form": ["a"]}, ["punct", "obj", "nsubj:pass", "nsubj", "root"])
+    encoded = [vocabulary.encode(sentence) for sentence in guesses]
+    trees = [(sentence.heads, sentence.relations) for sentence in encoded]
+    expected = evaluate(gold, guesses)
+    assert DevTrees(gold, vocabulary).attachment_scores(trees) == (expected.uas, expected.las)
+
+
+@pytest.mark.parametrize("format", ["conllu", "conllx"])
+def test_record_has_the_scores_of_the_parser_that_is_kept(tmp_path: Path, format: ConllFormat) -> None:
+    path = tmp_path / "t.conll"
+    write([sentence.as_format(format) for sentence in generate(20, seed=5)], path)
+    parser = train(path, dev=path, out=tmp_path / "m", config=SMALL)
+    best = best_record(tmp_path / "m")
+    result = evaluate(read(path), parser.parse(read(path)))
+    assert (result.uas, result.las) == (best["dev_uas"], best["dev_las"])
+
+
+def test_relations_that_only_dev_has_do_no_harm(tmp_path: Path) -> None:
+    known = Sentence.from_words(["Ada", "sleeps"], heads=[2, 0], deprels=["nsubj", "root"])
+    strange = Sentence.from_words(["Ben", "sings"], heads=[2, 0], deprels=["vocative", "root"])
+    write([known] * 6, tmp_path / "train.conllu")
+    write([strange] * 2, tmp_path / "dev.conllu")
+    train(tmp_path / "train.conllu", dev=tmp_path / "dev.conllu", out=tmp_path / "model", config=SMALL)
+    for record in read_records(tmp_path / "model"):
+        assert math.isfinite(record["dev_log_likelihood"])
+        assert record["dev_las"] <= 0.5
+
+
+def test_conllx_treebank_is_trained_on(tmp_path: Path) -> None:
+    path = tmp_path / "danish.conllx"
+    sentence = Sentence.from_words(
+        ["Hun", "sover"],
+        xpos=["PN", "VA"],
+        upos=["P", "V"],
+        heads=[2, 0],
+        deprels=["subj", "ROOT"],
+        format="conllx",
+    )
+    write([sentence] * 8, path)
+    parser = train(path, out=tmp_path / "model", config=with_settings(SMALL, ["epochs=1"]))
+    assert list(parser.vocabulary.symbols) == ["form", "upos", "xpos"]
+    assert sorted(parser.vocabulary.relations) == ["ROOT", "subj"]
+
+
+# Beyond the paper
+
+
+def test_larger_model_parses_as_its_best_epoch_did(treebank: Path, larger: Path) -> None:
+    parser = load(larger)
+    assert parser.config == LARGER
+    assert "affix" in parser.vocabulary.symbols
+    best = max(read_records(larger), key=lambda record: record["dev_las"])
+    result = evaluate(read(treebank), parser.parse(read(treebank)))
+    assert (result.uas, result.las) == (best["dev_uas"], best["dev_las"])
+
+
+@pytest.mark.parametrize("stops", [[1], [2, 2]])
+def test_interrupted_run_with_dropout_ends_like_a_whole_one(
+    treebank: Path, larger: Path, tmp_path: Path, stops: list[int]
+) -> None:
+    for number in stops:
+        listener = InterruptedAt(number)
+        with pytest.raises(KeyboardInterrupt):
+            train(treebank, dev=treebank, out=tmp_path / "m", config=LARGER, resume=True, listener=listener)
+    train(treebank, dev=treebank, out=tmp_path / "m", config=LARGER, resume=True)
+    assert weights(tmp_path / "m") == weights(larger)
+    assert untimed(tmp_path / "m") == untimed(larger)
+
+
+def first_epoch(out: Path, *changes: str) -> tuple[float, dict[str, float], torch.Tensor]:
+    """The loss, the dev scores before it, and the weights after it."""
+    run = small_run(out, with_settings(SMALL, ["batch_words=20", *changes]))
+    before = run.evaluate()
+    return run.train_epoch(1, 0.01, title=""), before, run.network.P.detach().clone()
+
+
+@pytest.mark.parametrize(
+    "change", ["dropout=0.5", "word_dropout=0.5", "tag_dropout=0.5", "smoothing=0.2", "schedule=linear"]
+)
+def test_each_way_of_training_changes_the_weights_but_not_the_evaluation(tmp_path: Path, change: str) -> None:
+    _, dev, plain = first_epoch(tmp_path / "a")
+    loss, same_dev, other = first_epoch(tmp_path / "b", change)
+    again, _, same = first_epoch(tmp_path / "c", change)
+    assert same_dev == dev
+    assert not torch.equal(other, plain)
+    assert (again, torch.equal(other, same)) == (loss, True)
+
+
+def test_words_and_tags_are_dropped_at_rates_of_their_own(tmp_path: Path) -> None:
+    run = small_run(tmp_path, with_settings(SMALL, ["word_dropout=0.25", "tag_dropout=0.75"]))
+    expected = {"form": 0.25, "lemma": 0.25, "upos": 0.75, "xpos": 0.75, "feats": 0.75}
+    for column, symbols in run.vocabulary.symbols.items():
+        rows = [run.vocabulary.row(column, symbol) for symbol in symbols]
+        assert (run.drop_rates[rows] == expected[column]).all(), column
+
+
+# Word vectors
+
+
+def write_vectors(path: Path, forms: Sequence[str], *, width: int) -> np.ndarray:
+    values = np.round(np.random.default_rng(1).normal(size=(len(forms), width)), 3).astype(np.float32)
+    lines = [f"{form} {' '.join(map(str, row))}" for form, row in zip(forms, values, strict=True)]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return values
+
+
+def test_word_vectors_are_the_initial_embeddings_of_their_forms(treebank: Path, tmp_path: Path) -> None:
+    values = write_vectors(tmp_path / "v.vec", ["the", "nowhere", "Ada"], width=10)
+    still = with_settings(SMALL, ["rate=1e-30", "epochs=1"])  # steps too short to move a weight
+    messages = Messages()
+
+    def trained(name: str, config: Config, **options: Path | Messages) -> Parser:
+        return train(treebank, out=tmp_path / name, config=config, **options)  # type: ignore[arg-type]
+
+    parser = trained("a", still, embeddings=tmp_path / "v.vec", listener=messages)
+    without = trained("b", with_settings(still, ["embedding=10"]))
+    assert parser.config.model.embedding == 10
+    E, other = parser.weights["E.weight"], without.weights["E.weight"]
+    forms = {"the": 0, "The": 0, "Ada": 2}
+    rows = {parser.vocabulary.row("form", form): values[i] for form, i in forms.items()}
+    assert None not in rows
+    for row in range(len(E)):
+        np.testing.assert_array_equal(E[row], rows.get(row, other[row]))
+    assert any(text.startswith("3 of ") and "v.vec" in text for text in messages.texts)
+
+
+def test_vectors_of_another_width_than_asked_for_are_refused(treebank: Path, tmp_path: Path) -> None:
+    write_vectors(tmp_path / "v.vec", ["the"], width=10)
+    config = with_settings(SMALL, ["embedding=12"])
+    with pytest.raises(ConfigError, match=r"embedding=12, but the vectors of .*v\.vec are 10 wide"):
+        train(treebank, out=tmp_path / "m", embeddings=tmp_path / "v.vec", config=config)
+
+
+def test_resuming_with_other_vectors_is_refused(treebank: Path, tmp_path: Path) -> None:
+    write_vectors(tmp_path / "a.vec", ["the", "a"], width=8)
+    write_vectors(tmp_path / "b.vec", ["a", "the"], width=8)
+    stop, out = InterruptedAt(2), tmp_path / "m"
+    with pytest.raises(KeyboardInterrupt):
+        train(treebank, out=out, config=SMALL, embeddings=tmp_path / "a.vec", listener=stop)
+    with pytest.raises(ConfigError, match="other data"):
+        train(treebank, out=out, config=SMALL, embeddings=tmp_path / "b.vec", resume=True)

@@ -1,0 +1,127 @@
+"""Reading a treebank: held-out sentences, and what cannot be trained on."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from biatt.config import ParserConfig
+from biatt.data.conll import read, write
+from biatt.data.sentence import LONGEST_SENTENCE, Sentence
+from biatt.data.toy_treebank import generate
+from biatt.errors import ConfigError, FormatError, TrainingError
+from biatt.training.treebank import Treebank, read_treebank, vocabulary_of
+
+
+def held_out(path: Path, fraction: float, seed: int) -> tuple[list[str], list[str]]:
+    """The first words of the training and of the dev sentences."""
+    treebank = read_treebank([path], None, dev_fraction=fraction, seed=seed)
+    return [s.forms[0] for s in treebank.train], [s.forms[0] for s in treebank.dev]
+
+
+@given(count=st.integers(2, 130), fraction=st.floats(0.01, 0.6), seed=st.integers(0, 9))
+@settings(max_examples=20)
+def test_held_out_part_is_seeded_disjoint_and_of_the_right_size(
+    tmp_path_factory: pytest.TempPathFactory, count: int, fraction: float, seed: int
+) -> None:
+    path = tmp_path_factory.mktemp("held") / "t.conllu"
+    write((Sentence.from_words([f"w{i}"], heads=[0], deprels=["root"]) for i in range(count)), path)
+    train, dev = held_out(path, fraction, seed)
+    assert len(dev) == max(1, round(fraction * count))
+    assert sorted(train + dev) == sorted(f"w{i}" for i in range(count))
+    assert held_out(path, fraction, seed) == (train, dev)
+
+
+def test_another_seed_holds_out_other_sentences(tmp_path: Path) -> None:
+    write(generate(60, seed=5), tmp_path / "t.conllu")
+    treebanks = [
+        read_treebank([tmp_path / "t.conllu"], None, dev_fraction=0.05, seed=seed) for seed in (1, 2)
+    ]
+    assert [(len(treebank.train), len(treebank.dev)) for treebank in treebanks] == [(57, 3)] * 2
+    assert treebanks[0].dev != treebanks[1].dev
+    assert treebanks[0].dev_file == "5% of train, held out at random"
+
+
+def test_several_files_are_one_treebank(tmp_path: Path) -> None:
+    sentences = generate(9, seed=5)
+    files = [tmp_path / "a.conllu.gz", tmp_path / "b.conllu"]
+    write(sentences[:4], files[0])
+    write(sentences[4:], files[1])
+    treebank = read_treebank(files, files[1], dev_fraction=0.05, seed=1)
+    assert (treebank.train, treebank.dev) == (sentences, sentences[4:])
+    assert (treebank.train_files, treebank.dev_file) == (f"{files[0]}, {files[1]}", str(files[1]))
+
+
+def test_sentences_without_words_are_left_out(tmp_path: Path) -> None:
+    sentences = generate(3)
+    write(sentences, tmp_path / "plain.conllu")
+    path = tmp_path / "with-comments.conllu"
+    path.write_bytes(b"# first\n\n" + (tmp_path / "plain.conllu").read_bytes() + b"# no word\n\n")
+    assert sum(not len(sentence) for sentence in read(path)) == 2
+    treebank = read_treebank([path], path, dev_fraction=0.05, seed=1)
+    assert [s.forms for s in treebank.train] == [s.forms for s in treebank.dev]
+    assert [s.forms for s in treebank.train] == [s.forms for s in sentences]
+
+
+def test_file_without_sentences_is_named(tmp_path: Path) -> None:
+    write(generate(3), tmp_path / "t.conllu")
+    empty = tmp_path / "empty.conllu"
+    empty.write_bytes(b"")
+    with pytest.raises(TrainingError, match=r"empty\.conllu: there is no sentence to train on"):
+        read_treebank([empty], None, dev_fraction=0.05, seed=1)
+    with pytest.raises(TrainingError, match=r"empty\.conllu: there is no sentence to choose the model by"):
+        read_treebank([tmp_path / "t.conllu"], empty, dev_fraction=0.05, seed=1)
+
+
+def test_one_sentence_cannot_be_both_trained_on_and_held_out(tmp_path: Path) -> None:
+    write(generate(1), tmp_path / "one.conllu")
+    with pytest.raises(TrainingError, match=r"one\.conllu: there is no sentence to train on"):
+        read_treebank([tmp_path / "one.conllu"], None, dev_fraction=0.05, seed=1)
+
+
+@pytest.mark.parametrize("fraction", [0.0, 1.0, -0.1, 2.0, math.nan])
+def test_dev_fraction_is_between_0_and_1(tmp_path: Path, fraction: float) -> None:
+    write(generate(3), tmp_path / "t.conllu")
+    with pytest.raises(ConfigError, match=f"between 0 and 1, not {fraction:g}"):
+        read_treebank([tmp_path / "t.conllu"], None, dev_fraction=fraction, seed=1)
+
+
+@pytest.mark.parametrize(
+    ("heads", "line", "message"), [(["2", "1"], 1, "cycle"), (["2", "_"], 2, "HEAD is '_'")]
+)
+def test_fault_in_a_tree_is_told_with_file_and_line(
+    tmp_path: Path, heads: list[str], line: int, message: str
+) -> None:
+    good, bad = tmp_path / "good.conllu", tmp_path / "bad.conllu"
+    write(generate(2), good)
+    rows = [f"{i}\tw\t_\tNOUN\t_\t_\t{head}\tdep\t_\t_\n" for i, head in enumerate(heads, 1)]
+    bad.write_text(good.read_text() + "".join(rows) + "\n")
+    for files, dev in (([good, bad], None), ([good], bad)):
+        with pytest.raises(FormatError, match=message) as caught:
+            read_treebank(files, dev, dev_fraction=0.5, seed=1)
+        assert (caught.value.source, caught.value.line) == (str(bad), good.read_text().count("\n") + line)
+
+
+def test_sentence_that_the_parser_refuses_is_refused_in_training_too(tmp_path: Path) -> None:
+    def chain(words: int) -> Sentence:
+        return Sentence.from_words(["w"] * words, heads=range(words), deprels=["dep"] * words)
+
+    path = tmp_path / "long.conllu"
+    write([chain(2), chain(LONGEST_SENTENCE)], path)
+    assert len(read_treebank([path], path, dev_fraction=0.05, seed=1).train) == 2
+    write([chain(2), chain(LONGEST_SENTENCE + 1)], path)
+    with pytest.raises(FormatError, match=r"the sentence has 5,001 words; .* up to 5,000") as caught:
+        read_treebank([path], path, dev_fraction=0.05, seed=1)
+    assert (caught.value.source, caught.value.line) == (str(path), 4)
+
+
+def test_columns_that_are_all_empty_are_refused_with_the_file() -> None:
+    sentences = [Sentence.from_words(["Ada", "sings"], heads=[2, 0])] * 4
+    treebank = Treebank(sentences, sentences, "t.conllu", "dev.conllu")
+    with pytest.raises(TrainingError, match=r"t\.conllu: every column to embed \(lemma\) is empty"):
+        vocabulary_of(treebank, ParserConfig(columns=("lemma",)))
+    assert list(vocabulary_of(treebank, ParserConfig(columns=("form", "lemma"))).symbols) == ["form"]
