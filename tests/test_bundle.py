@@ -18,6 +18,7 @@ def bundle(*arguments: Path) -> None:
     subprocess.run([sys.executable, SCRIPT, *arguments], check=True, capture_output=True)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not SCRIPT.is_file(), reason="the scripts are not part of the package")
 def test_bundled_model_is_small_and_has_a_card_without_paths(tmp_path: Path) -> None:
     parser = random_parser(hidden=40)
