@@ -78,7 +78,7 @@ def test_scores_equal_the_equations_step_by_step(variant: dict[str, Any]) -> Non
             np.testing.assert_allclose(relations, log_y[:, head], rtol=1e-5, atol=1e-5)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(
     st.sampled_from(VARIANTS),
     st.integers(1, 13),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -47,7 +47,6 @@ def test_product_of_a_row_is_the_same_whatever_rows_are_beside_it() -> None:
     assert np.array_equal(together, alone)
 
 
-@settings(deadline=None)
 @given(st.integers(1, 9), st.integers(1, 3 * PANEL), st.booleans())
 def test_packing_keeps_every_number_and_adds_zeros(inputs: int, outputs: int, transposed: bool) -> None:
     w = random(outputs, inputs).T if transposed else random(inputs, outputs)

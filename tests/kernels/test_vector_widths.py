@@ -14,8 +14,8 @@ from biatt.errors import ConfigError
 
 FOLDER = Path(__file__).parent
 TESTS = [
-    "test_products.py",
-    "test_forward.py::test_scores_equal_those_of_the_torch_network_for_any_shape",
+    f"{FOLDER}/test_products.py",
+    f"{FOLDER}/test_forward.py::test_scores_equal_those_of_the_torch_network_for_any_shape",
 ]
 
 
@@ -26,7 +26,7 @@ def test_kernels_are_right_at_every_vector_width(lanes: int) -> None:
     """Run a part of this folder's tests in a process with another width; compilation is most of the time."""
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *TESTS],
-        cwd=FOLDER,
+        cwd=FOLDER.parents[1],
         env={**os.environ, "BIATT_LANES": str(lanes)},
         capture_output=True,
         text=True,

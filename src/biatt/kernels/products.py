@@ -45,6 +45,22 @@ def multiply(a: Floats, w: Floats, c: Floats, rows: int, fresh: bool) -> None:
             _add_tile(a, i, w, p, c, min(rows - i, TILE_ROWS), fresh)  # type: ignore[call-arg]
 
 
+@compiled
+def empty_products(rows: int, w: Floats) -> Floats:
+    """An empty array for the products of this many rows with a packed matrix."""
+    return np.empty((rows, len(w) * PANEL), np.float32)
+
+
+@compiled
+def affine(x: Floats, w: Floats, bias: Floats, out: Floats) -> None:
+    """out = x w + b for any number of rows; w is packed."""
+    for i in range(len(x)):
+        row = out[i]
+        row[: len(bias)] = bias
+        row[len(bias) :] = np.float32(0)
+    multiply(x, w, out, len(x), False)
+
+
 @intrinsic
 def _add_tile(typing: Any, a: Any, i: Any, w: Any, p: Any, c: Any, rows: Any, fresh: Any) -> Any:
     """c[i : i + rows] of panel p = a[i : i + rows] @ w[p], or += unless `fresh`; 1 ≤ rows ≤ TILE_ROWS."""

@@ -1,7 +1,7 @@
-"""The fused kernels over a whole batch: all directions, all sentences, one or more threads; numpy only.
+"""The kernels over a whole batch: all directions, all sentences, one or more threads.
 
-Each direction, and each share of a batch's sentences, is a task of its own, so that two threads have a
-direction each. What tasks add up is added in a fixed order: the same threads give the same bits.
+Each direction of each group of sentences is a task, so that two threads have a direction each. What tasks add
+up is added in a fixed order: the same number of threads gives the same bits.
 """
 
 from __future__ import annotations
@@ -13,21 +13,20 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from biatt.kernels import gru_attention as kernels
-from biatt.kernels.gru_attention import Floats
-from biatt.kernels.products import pack
+from biatt.kernels import attention as attention_kernels
+from biatt.kernels import gru as gru_kernels
+from biatt.kernels import query as query_kernels
+from biatt.kernels.attention import Attended, AttentionGradients, Lookup
+from biatt.kernels.elements import CLAMPED
+from biatt.kernels.gru import GruGradients, Options, Recurrent, Sentences, States, Transposed
+from biatt.kernels.products import Floats, pack
+from biatt.kernels.query import OutputGradients, QueryGradients, TransposedQuery
 from biatt.threads import run
 
-
-class Share(NamedTuple):
-    """Some sentences of a batch, longest first."""
-
-    starts: NDArray[np.int64]  # of the words; or of all rows, for a recurrence over all rows
-    lengths: NDArray[np.int64]
-    memory_starts: NDArray[np.int64]  # of the positions, where ROOT is
+Lengths = NDArray[np.int32]
 
 
-class Cell(NamedTuple):
+class GruWeights(NamedTuple):
     """The weights of a GRU for each of d directions."""
 
     W: Floats  # (d, inputs, 3h)
@@ -36,68 +35,59 @@ class Cell(NamedTuple):
     first: Floats  # (d, h): the state before the first step
 
 
-class Lookup(NamedTuple):
+class LookupWeights(NamedTuple):
     """The weights of the attention in a query component, for each of d directions."""
 
-    F: Floats  # (d, 2h, 3h): what multiplies the soft headword that is fed back
-    V: Floats  # (d, 2h, R): what multiplies the soft headword for the relations
+    F: Floats  # (d, 2h, 3h): multiplies the soft headword that is fed back
+    U: Floats  # (d, 2h, R): multiplies the soft headword for the relations
     C: Floats  # (1 or d, 2h, h)
     D: Floats  # (d, h, h)
     v: Floats  # (d, h)
 
 
-class States(NamedTuple):
-    """A GRU's states (d, rows, h) and what its backward pass needs."""
+class QueryPass(NamedTuple):
+    """Inputs, weights and results of a forward pass of the query components, for the backward pass."""
 
-    states: Floats
-    previous: Floats
-    r: Floats
-    z: Floats
-    c: Floats
-    inner: Floats
-
-
-class Attention(NamedTuple):
-    """What attention gives, and what its backward pass needs."""
-
-    f: Floats  # (A, N, h): exp(2 D q)
-    log_a: Floats  # (A, N, T)
-    soft: Floats  # (A, N, width of the values)
-    memory: Floats  # (1 or A, M, h): exp(2 (C m − middle))
-    middle: Floats  # (1 or A, M, h): of the sentence's C m, in the row of its ROOT
-    values: Floats  # (A, M, …): what soft headwords are sums of
+    x: Floats  # (N, inputs)
+    m: Floats  # (M, 2h)
+    gru: GruWeights
+    weights: LookupWeights
+    states: States  # each (d, N, h)
+    attended: Attended  # each (d, N, …)
+    lookup: Lookup
 
 
-def shares(lengths: NDArray[np.int32], count: int) -> list[Share]:
-    """The batch's sentences dealt out to at most `count` shares."""
+def sentence_groups(lengths: Lengths, count: int) -> list[Sentences]:
+    """The batch's sentences in at most `count` groups, the longest of each group first."""
     starts = np.cumsum(lengths, dtype=np.int64) - lengths
     order = np.argsort(-lengths, kind="stable")
-    picks = [order[k::count] for k in range(min(count, len(lengths)))]
-    return [Share(starts[pick], lengths[pick].astype(np.int64), starts[pick] + pick) for pick in picks]
+    groups = [order[k::count] for k in range(min(count, len(lengths)))]
+    return [
+        Sentences(starts[group], lengths[group].astype(np.int64), starts[group] + group) for group in groups
+    ]
 
 
 def gru(
     x: Floats,
-    cell: Cell,
-    lengths: NDArray[np.int32],
+    weights: GruWeights,
+    lengths: Lengths,
     directions: str,
     *,
-    after: bool,
+    reset_after: bool,
     threads: int = 1,
 ) -> States:
     """x (rows, inputs) → states (d, rows, h)."""
-    d, rows, h = len(directions), len(x), cell.U.shape[1]
-    inputs, packed, saved = _empty(d, rows, 3 * h), {}, _states(d, rows, h, after)
+    d, rows, h = len(directions), len(x), weights.U.shape[1]
+    inputs, recurrent, saved = _empty(d, rows, 3 * h), {}, _empty_states(d, rows, h, reset_after)
 
     def before(k: int) -> None:
-        _affine(x, cell.W[k], cell.bias[k], inputs[k])
-        packed[k] = pack(cell.U[k, :, : 2 * h]), pack(cell.U[k, :, 2 * h :])
+        _affine(x, weights.W[k], weights.bias[k], inputs[k])
+        U = weights.U[k]
+        recurrent[k] = Recurrent(pack(U[:, : 2 * h]), pack(U[:, 2 * h :]), weights.first[k])
 
-    def recur(k: int, share: Share) -> None:
-        kernels.gru_forward(
-            inputs[k], *packed[k], cell.first[k], share.starts, share.lengths,
-            directions[k] == "r", after, True, *(part[k] for part in saved),
-        )  # fmt: skip
+    def recur(k: int, sentences: Sentences) -> None:
+        options = Options(directions[k] == "r", reset_after, True)
+        gru_kernels.gru_forward(inputs[k], recurrent[k], sentences, options, _states_of(saved, k))
 
     _run_directions(before, recur, None, d, lengths, threads)
     return saved
@@ -106,35 +96,37 @@ def gru(
 def gru_backward(
     d_states: Floats,
     x: Floats,
-    cell: Cell,
+    weights: GruWeights,
     saved: States,
-    lengths: NDArray[np.int32],
+    lengths: Lengths,
     directions: str,
     *,
-    after: bool,
+    reset_after: bool,
     threads: int = 1,
-) -> tuple[Floats, Cell]:
+) -> tuple[Floats, GruWeights]:
     """Gradients of x and of the weights."""
     d, rows, h = d_states.shape
-    d_inputs, d_inner, d_first, transposed = _empty(d, rows, 3 * h), _empty(d, rows, h), {}, {}
-    d_x, gradient = _empty(d, *x.shape), Cell(*map(np.empty_like, cell))
+    d_inputs, d_inner, transposed = _empty(d, rows, 3 * h), _empty(d, rows, h), {}
+    d_first: dict[tuple[int, int], Floats] = {}
+    d_x, d_weights = _empty(d, *x.shape), GruWeights(*map(np.empty_like, weights))
 
     def before(k: int) -> None:
-        transposed[k] = _transposed(cell.U[k])
+        transposed[k] = Transposed(*_transposed(weights.U[k]))
 
-    def recur(k: int, share: Share) -> None:
-        total = d_first[k, int(share.starts[0])] = np.zeros(h, np.float32)
-        kernels.gru_backward(
-            d_states[k], *transposed[k], share.starts, share.lengths, directions[k] == "r", after,
-            *(part[k] for part in saved[1:]), d_inputs[k], d_inner[k], total,
-        )  # fmt: skip
+    def recur(k: int, sentences: Sentences) -> None:
+        first = d_first[k, int(sentences.starts[0])] = np.zeros(h, np.float32)
+        options = Options(directions[k] == "r", reset_after, True)
+        gradients = GruGradients(d_inputs[k], d_inner[k], first)
+        gru_kernels.gru_backward(
+            d_states[k], transposed[k], sentences, options, _states_of(saved, k), gradients
+        )
 
     def last(k: int) -> None:
-        _cell_backward(k, x, cell, saved, d_inputs[k], d_inner[k], after, d_x[k], gradient)
-        gradient.first[k] = _gather(d_first, k)
+        gradients = GruGradients(d_inputs[k], d_inner[k], _sum_over_groups(d_first, k))
+        _gru_weights_backward(k, x, weights, saved, gradients, reset_after, d_x[k], d_weights)
 
     _run_directions(before, recur, last, d, lengths, threads)
-    return d_x.sum(0), gradient
+    return d_x.sum(0), d_weights
 
 
 def attention(
@@ -142,144 +134,171 @@ def attention(
     values: Floats,
     projected: Floats,
     v: Floats,
-    words: NDArray[np.int32],
+    words: Lengths,
     *,
     threads: int = 1,
-) -> Attention:
-    """The attention of queries (A, N, h) that do not wait for it."""
-    found = _attention(queries, values, projected, words)
+) -> tuple[Attended, Lookup]:
+    """Attention of queries (A, N, h) that do not wait for it; `projected` is C m, (1 or A, M, h)."""
+    lookup, attended = _lookup(projected, values, v, words), _empty_attended(queries.shape, values, words)
 
-    def recur(k: int, share: Share) -> None:
-        kernels.attend_all(
-            queries[k], values[k], _of(found.memory, k), _of(found.middle, k), v[k], *share,
-            found.f[k], found.log_a[k], found.soft[k],
-        )  # fmt: skip
+    def recur(k: int, sentences: Sentences) -> None:
+        attention_kernels.attend_all(queries[k], _lookup_of(lookup, k), sentences, _attended_of(attended, k))
 
     _run_directions(None, recur, None, len(queries), words, threads)
-    return found
+    return attended, lookup
 
 
 def attention_backward(
-    d_log_a: Floats, d_soft: Floats, found: Attention, v: Floats, words: NDArray[np.int32],
-    *, threads: int = 1,
-) -> tuple[Floats, Floats, Floats, Floats]:  # fmt: skip
+    d_log_a: Floats,
+    d_soft: Floats,
+    attended: Attended,
+    lookup: Lookup,
+    words: Lengths,
+    *,
+    threads: int = 1,
+) -> tuple[Floats, Floats, Floats, Floats]:
     """Gradients of the queries, of the values, of C m and of v."""
-    d_queries, d_values = np.empty_like(found.f), np.empty_like(found.values)
-    d_memory, d_v = np.zeros((len(v), found.values.shape[1], v.shape[1]), np.float32), {}
+    count, h = lookup.v.shape
+    d_queries, d_values = np.empty_like(attended.f), np.empty_like(lookup.values)
+    d_keys = np.zeros((count, lookup.values.shape[1], h), np.float32)
+    d_v: dict[tuple[int, int], Floats] = {}
 
-    def recur(k: int, share: Share) -> None:
-        total = d_v[k, int(share.starts[0])] = np.zeros_like(v[k])
-        kernels.attend_all_backward(
-            d_log_a[k], d_soft[k], found.values[k], _of(found.memory, k), v[k], *share,
-            found.f[k], found.log_a[k], d_queries[k], d_memory[k], total,
-        )  # fmt: skip
-        kernels.values_backward(found.log_a[k], d_soft[k], *share, d_values[k])
+    def recur(k: int, sentences: Sentences) -> None:
+        gradients = AttentionGradients(d_queries[k], d_keys[k], np.zeros(h, np.float32))
+        d_v[k, int(sentences.starts[0])] = gradients.v
+        attention_kernels.attend_all_backward(
+            d_log_a[k], d_soft[k], _lookup_of(lookup, k), sentences, _attended_of(attended, k), gradients
+        )
+        attention_kernels.values_backward(attended.log_a[k], d_soft[k], sentences, d_values[k])
 
-    _run_directions(None, recur, None, len(v), words, threads)
-    totals = np.stack([_gather(d_v, k) for k in range(len(v))])
-    return d_queries, d_values, _gradient_of_projection(d_memory, v, found.memory), totals
+    _run_directions(None, recur, None, count, words, threads)
+    totals = np.stack([_sum_over_groups(d_v, k) for k in range(count)])
+    return d_queries, d_values, _projection_gradient(d_keys, lookup), totals
 
 
 def query(
-    x: Floats, m: Floats, cell: Cell, lookup: Lookup, words: NDArray[np.int32], directions: str,
-    *, after: bool, threads: int = 1,
-) -> tuple[States, Attention]:  # fmt: skip
+    x: Floats,
+    m: Floats,
+    gru: GruWeights,
+    weights: LookupWeights,
+    words: Lengths,
+    directions: str,
+    *,
+    reset_after: bool,
+    threads: int = 1,
+) -> QueryPass:
     """The query components with feedback: x (N, inputs), m (M, 2h)."""
-    d, rows, h = len(directions), len(x), cell.U.shape[1]
-    inputs, packed, saved = _empty(d, rows, 3 * h), {}, _states(d, rows, h, after)
-    values, projected = _empty(d, len(m), 3 * h + lookup.V.shape[2]), m @ lookup.C
-    found = _attention(cell.first, values, projected, words)
+    d, rows, h = len(directions), len(x), gru.U.shape[1]
+    inputs, recurrent, saved = _empty(d, rows, 3 * h), {}, _empty_states(d, rows, h, reset_after)
+    values = _empty(d, len(m), 3 * h + weights.U.shape[2])
+    lookup = _lookup(m @ weights.C, values, weights.v, words)
+    attended = _empty_attended((d, rows, h), values, words)
 
     def before(k: int) -> None:
-        _affine(x, cell.W[k], cell.bias[k], inputs[k])
-        np.matmul(m, lookup.F[k], out=values[k, :, : 3 * h])
-        np.matmul(m, lookup.V[k], out=values[k, :, 3 * h :])
-        gates = np.concatenate([cell.U[k, :, : 2 * h], lookup.D[k]], -1)
-        packed[k] = pack(gates), pack(cell.U[k, :, 2 * h :])
+        _affine(x, gru.W[k], gru.bias[k], inputs[k])
+        np.matmul(m, weights.F[k], out=values[k, :, : 3 * h])
+        np.matmul(m, weights.U[k], out=values[k, :, 3 * h :])
+        gates = np.concatenate([gru.U[k, :, : 2 * h], weights.D[k]], -1)
+        recurrent[k] = Recurrent(pack(gates), pack(gru.U[k, :, 2 * h :]), gru.first[k])
 
-    def recur(k: int, share: Share) -> None:
-        kernels.query_forward(
-            inputs[k], values[k], _of(found.memory, k), _of(found.middle, k), *packed[k],
-            cell.first[k], lookup.v[k], *share, directions[k] == "r", after, True,
-            *(part[k] for part in saved), found.f[k], found.log_a[k], found.soft[k],
-        )  # fmt: skip
+    def recur(k: int, sentences: Sentences) -> None:
+        query_kernels.query_forward(
+            inputs[k],
+            _lookup_of(lookup, k),
+            recurrent[k],
+            sentences,
+            Options(directions[k] == "r", reset_after, True),
+            _states_of(saved, k),
+            _attended_of(attended, k),
+        )
 
     _run_directions(before, recur, None, d, words, threads)
-    return saved, found
+    return QueryPass(x, m, gru, weights, saved, attended, lookup)
 
 
 def query_backward(
-    d_states: Floats, d_log_a: Floats, d_relations: Floats, x: Floats, m: Floats, cell: Cell, lookup: Lookup,
-    saved: States, found: Attention, words: NDArray[np.int32], directions: str,
-    *, after: bool, threads: int = 1,
-) -> tuple[Floats, Floats, Cell, Lookup]:  # fmt: skip
-    """Gradients of x, of m and of the weights; `d_relations` is that of the soft headwords times V."""
+    d_states: Floats,
+    d_log_a: Floats,
+    d_relations: Floats,
+    forward: QueryPass,
+    words: Lengths,
+    directions: str,
+    *,
+    reset_after: bool,
+    threads: int = 1,
+) -> tuple[Floats, Floats, GruWeights, LookupWeights]:
+    """Gradients of x, of m and of the weights; `d_relations` is that of the soft headwords times U."""
+    x, m, gru, weights, saved, attended, lookup = forward
     d, rows, h = d_states.shape
     d_inputs, d_inner, d_queries = _empty(d, rows, 3 * h), _empty(d, rows, h), _empty(d, rows, h)
-    d_soft, d_values = np.empty_like(found.soft), np.empty_like(found.values)
-    d_memory, d_first, d_v, transposed = np.zeros((d, len(m), h), np.float32), {}, {}, {}
+    d_soft, d_values = np.empty_like(attended.soft), np.empty_like(lookup.values)
+    d_keys, transposed = np.zeros((d, len(m), h), np.float32), {}
+    d_first: dict[tuple[int, int], Floats] = {}
+    d_v: dict[tuple[int, int], Floats] = {}
     d_x, d_m = _empty(d, *x.shape), _empty(d, *m.shape)
-    gradient, d_lookup = Cell(*map(np.empty_like, cell)), Lookup(*map(np.empty_like, lookup))
+    d_gru, d_weights = GruWeights(*map(np.empty_like, gru)), LookupWeights(*map(np.empty_like, weights))
 
     def before(k: int) -> None:
         d_soft[k, :, : 3 * h] = 0
         d_soft[k, :, 3 * h :] = d_relations[k]
-        transposed[k] = *_transposed(cell.U[k]), pack(lookup.D[k].T)
+        transposed[k] = TransposedQuery(*_transposed(gru.U[k]), pack(weights.D[k].T))
 
-    def recur(k: int, share: Share) -> None:
-        at = k, int(share.starts[0])
-        d_first[at], d_v[at] = np.zeros(h, np.float32), np.zeros(h, np.float32)
-        kernels.query_backward(
-            d_states[k], d_log_a[k], d_soft[k], found.values[k], _of(found.memory, k), *transposed[k],
-            lookup.v[k], *share, directions[k] == "r", after, *(part[k] for part in saved[1:]),
-            found.f[k], found.log_a[k], d_inputs[k], d_inner[k], d_first[at], d_queries[k], d_memory[k],
-            d_v[at],
-        )  # fmt: skip
-        kernels.values_backward(found.log_a[k], d_soft[k], *share, d_values[k])
+    def recur(k: int, sentences: Sentences) -> None:
+        first, v = np.zeros(h, np.float32), np.zeros(h, np.float32)
+        group = int(sentences.starts[0])
+        d_first[k, group], d_v[k, group] = first, v
+        query_kernels.query_backward(
+            OutputGradients(d_states[k], d_log_a[k], d_soft[k]),
+            _lookup_of(lookup, k),
+            transposed[k],
+            sentences,
+            Options(directions[k] == "r", reset_after, True),
+            _states_of(saved, k),
+            _attended_of(attended, k),
+            QueryGradients(d_inputs[k], d_inner[k], first, d_queries[k], d_keys[k], v),
+        )
+        attention_kernels.values_backward(attended.log_a[k], d_soft[k], sentences, d_values[k])
 
     def last(k: int) -> None:
-        _cell_backward(k, x, cell, saved, d_inputs[k], d_inner[k], after, d_x[k], gradient)
-        gradient.first[k], d_lookup.v[k] = _gather(d_first, k), _gather(d_v, k)
-        fed, relations = d_values[k, :, : 3 * h], d_values[k, :, 3 * h :]
-        np.matmul(fed, lookup.F[k].T, out=d_m[k])
-        d_m[k] += relations @ lookup.V[k].T
-        np.matmul(m.T, fed, out=d_lookup.F[k])
-        np.matmul(m.T, relations, out=d_lookup.V[k])
-        np.matmul(saved.states[k].T, d_queries[k], out=d_lookup.D[k])
+        gradients = GruGradients(d_inputs[k], d_inner[k], _sum_over_groups(d_first, k))
+        _gru_weights_backward(k, x, gru, saved, gradients, reset_after, d_x[k], d_gru)
+        _values_backward(k, m, weights, d_values[k], d_m[k], d_weights)
+        np.matmul(saved.states[k].T, d_queries[k], out=d_weights.D[k])
+        d_weights.v[k] = _sum_over_groups(d_v, k)
 
     _run_directions(before, recur, last, d, words, threads)
-    d_projected = _gradient_of_projection(d_memory, lookup.v, found.memory)
-    np.matmul(m.T, d_projected, out=d_lookup.C)
-    total = d_m.sum(0)
-    for k in range(len(lookup.C)):
-        total += d_projected[k] @ lookup.C[k].T
-    return d_x.sum(0), total, gradient, d_lookup
+    d_projected = _projection_gradient(d_keys, lookup)
+    np.matmul(m.T, d_projected, out=d_weights.C)
+    d_memory = d_m.sum(0)
+    for k in range(len(weights.C)):
+        d_memory += d_projected[k] @ weights.C[k].T
+    return d_x.sum(0), d_memory, d_gru, d_weights
 
 
 def _run_directions(
     before: Callable[[int], None] | None,
-    recur: Callable[[int, Share], None],
+    recur: Callable[[int, Sentences], None],
     last: Callable[[int], None] | None,
     directions: int,
-    lengths: NDArray[np.int32],
+    lengths: Lengths,
     threads: int,
 ) -> None:
-    """The three in turn for every direction, and `recur` for every share; directions side by side."""
-    parts = shares(lengths, -(-threads // directions))
+    """Call `before`, `recur` for each group of sentences, and `last` in turn for every direction."""
+    groups = sentence_groups(lengths, -(-threads // directions))
 
-    def whole(k: int) -> None:
+    def all_three(k: int) -> None:
         if before:
             before(k)
-        recur(k, parts[0])
+        recur(k, groups[0])
         if last:
             last(k)
 
-    if len(parts) == 1:
-        run(whole, range(directions), threads)
-    else:  # a handoff costs as much as a short recurrence, so only where there are threads to spare
+    if len(groups) == 1:
+        run(all_three, range(directions), threads)
+    else:  # passing work to a thread costs as much as a short recurrence: only if there are threads to spare
         if before:
             run(before, range(directions), threads)
-        run(lambda item: recur(*item), product(range(directions), parts), threads)
+        run(lambda item: recur(*item), product(range(directions), groups), threads)
         if last:
             run(last, range(directions), threads)
 
@@ -289,44 +308,78 @@ def _affine(x: Floats, W: Floats, bias: Floats, out: Floats) -> None:
     out += bias
 
 
-def _cell_backward(
-    k: int, x: Floats, cell: Cell, saved: States, d_inputs: Floats, d_inner: Floats, after: bool,
-    d_x: Floats, gradient: Cell,
-) -> None:  # fmt: skip
-    """From the gradients of a direction's inputs, and of what its candidate's U gave, to x and weights."""
-    h, previous = d_inner.shape[1], saved.previous[k]
-    np.matmul(d_inputs, cell.W[k].T, out=d_x)
-    np.matmul(x.T, d_inputs, out=gradient.W[k])
-    np.sum(d_inputs, 0, out=gradient.bias[k])
-    np.matmul(previous.T, d_inputs[:, : 2 * h], out=gradient.U[k, :, : 2 * h])
-    multiplied = previous if after else previous * saved.r[k]
-    np.matmul(multiplied.T, d_inner, out=gradient.U[k, :, 2 * h :])
+def _gru_weights_backward(
+    k: int,
+    x: Floats,
+    weights: GruWeights,
+    saved: States,
+    gradients: GruGradients,
+    reset_after: bool,
+    d_x: Floats,
+    d_weights: GruWeights,
+) -> None:
+    """From the gradients of direction k's recurrence to those of x and of its weights."""
+    d_inputs, h, previous = gradients.inputs, weights.U.shape[1], saved.previous[k]
+    np.matmul(d_inputs, weights.W[k].T, out=d_x)
+    np.matmul(x.T, d_inputs, out=d_weights.W[k])
+    np.sum(d_inputs, 0, out=d_weights.bias[k])
+    np.matmul(previous.T, d_inputs[:, : 2 * h], out=d_weights.U[k, :, : 2 * h])
+    multiplied = previous if reset_after else previous * saved.r[k]
+    np.matmul(multiplied.T, gradients.inner, out=d_weights.U[k, :, 2 * h :])
+    d_weights.first[k] = gradients.first
+
+
+def _values_backward(
+    k: int, m: Floats, weights: LookupWeights, d_values: Floats, d_m: Floats, d_weights: LookupWeights
+) -> None:
+    """From the gradient of direction k's values, m [F | U], to those of m, F and U."""
+    width = weights.F.shape[2]
+    d_fed, d_scores = d_values[:, :width], d_values[:, width:]
+    np.matmul(d_fed, weights.F[k].T, out=d_m)
+    d_m += d_scores @ weights.U[k].T
+    np.matmul(m.T, d_fed, out=d_weights.F[k])
+    np.matmul(m.T, d_scores, out=d_weights.U[k])
 
 
 def _empty(*shape: int) -> Floats:
     return np.empty(shape, np.float32)
 
 
-def _states(d: int, rows: int, h: int, after: bool) -> States:
+def _empty_states(d: int, rows: int, h: int, reset_after: bool) -> States:
     states, previous, r, z, c = (_empty(d, rows, h) for _ in range(5))
-    inner = np.empty_like(c) if after else c  # only touched where the reset acts after U
+    inner = np.empty_like(c) if reset_after else c  # only written where the reset gate acts after U
     return States(states, previous, r, z, c, inner)
 
 
-def _attention(queries: Floats, values: Floats, projected: Floats, words: NDArray[np.int32]) -> Attention:
-    count, rows = len(queries), int(words.sum())
-    memory, middle = np.empty_like(projected), np.empty_like(projected)
+def _empty_attended(shape: tuple[int, ...], values: Floats, words: Lengths) -> Attended:
+    """For queries of this shape; log a is −∞ past the end of a sentence."""
+    log_a = np.full((*shape[:2], int(words.max()) + 1), -np.inf, np.float32)
+    return Attended(_empty(*shape), log_a, _empty(*shape[:2], values.shape[2]))
+
+
+def _lookup(projected: Floats, values: Floats, v: Floats, words: Lengths) -> Lookup:
+    """The lookup of all attentions; those that share C share keys and middle."""
+    keys, middle = np.empty_like(projected), np.empty_like(projected)
+    (sentences,) = sentence_groups(words, 1)
     for k in range(len(projected)):
-        kernels.prepare_memory(projected[k], words, memory[k], middle[k])
-    log_a = np.full((count, rows, int(words.max()) + 1), -np.inf, np.float32)
-    f, soft = _empty(count, rows, queries.shape[-1]), _empty(count, rows, values.shape[2])
-    return Attention(f, log_a, soft, memory, middle, values)
+        attention_kernels.prepare_keys(projected[k], sentences, keys[k], middle[k])
+    return Lookup(keys, middle, values, v)
 
 
-def _of(memory: Floats, k: int) -> Floats:
-    """The memory of attention k, which all attentions may share."""
-    one: Floats = memory[k if len(memory) > 1 else 0]
-    return one
+def _lookup_of(lookup: Lookup, k: int) -> Lookup:
+    """That of attention k."""
+    shared = k if len(lookup.keys) > 1 else 0
+    return Lookup(lookup.keys[shared], lookup.middle[shared], lookup.values[k], lookup.v[k])
+
+
+def _states_of(saved: States, k: int) -> States:
+    """Those of direction k."""
+    return States(*(part[k] for part in saved))
+
+
+def _attended_of(attended: Attended, k: int) -> Attended:
+    """That of attention k."""
+    return Attended(*(part[k] for part in attended))
 
 
 def _transposed(U: Floats) -> tuple[Floats, Floats]:
@@ -335,16 +388,16 @@ def _transposed(U: Floats) -> tuple[Floats, Floats]:
     return pack(U[:, : 2 * h].T), pack(U[:, 2 * h :].T)
 
 
-def _gradient_of_projection(d_memory: Floats, v: Floats, memory: Floats) -> Floats:
-    """The factor 4v that the kernels leave out, the sum over attentions that share C m, and its clamp."""
-    gradient: Floats = d_memory * (4 * v)[:, None]
-    if len(memory) == 1:
+def _projection_gradient(d_keys: Floats, lookup: Lookup) -> Floats:
+    """The gradient of C m: times 4v, summed over attentions that share C, and 0 where it was clamped."""
+    gradient: Floats = d_keys * (4 * lookup.v)[:, None]
+    if len(lookup.keys) == 1:
         gradient = gradient.sum(0, keepdims=True)
-    gradient[(memory >= kernels.CLAMPED) | (memory <= 1 / kernels.CLAMPED)] = 0
+    gradient[(lookup.keys >= CLAMPED) | (lookup.keys <= 1 / CLAMPED)] = 0
     return gradient
 
 
-def _gather(parts: dict[tuple[int, int], Floats], direction: int) -> Floats:
-    """A direction's sum over shares, added in the order of their first sentence."""
+def _sum_over_groups(parts: dict[tuple[int, int], Floats], direction: int) -> Floats:
+    """A direction's sum over groups of sentences, added in the order of their first sentence."""
     total: Floats = np.sum([parts[key] for key in sorted(parts) if key[0] == direction], 0)
     return total

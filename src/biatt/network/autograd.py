@@ -19,8 +19,8 @@ from torch.autograd import Function
 from biatt.config import Reset
 from biatt.encoding.vocabulary import Indices
 from biatt.kernels import recurrences
-from biatt.kernels.gru_attention import Floats
-from biatt.kernels.recurrences import Cell, Lookup
+from biatt.kernels.products import Floats
+from biatt.kernels.recurrences import GruWeights, LookupWeights
 from biatt.threads import one_matrix_thread
 
 _threads = 1
@@ -70,16 +70,17 @@ class _Recurrence(Function):
         x, *weights = map(_array, arguments[:5])
         ctx.rest = arguments[5:]
         lengths, directions, after = ctx.rest
-        saved = recurrences.gru(x, Cell(*weights), lengths, directions, after=after, threads=_threads)
-        ctx.saved = x, Cell(*weights), saved
+        gru = GruWeights(*weights)
+        saved = recurrences.gru(x, gru, lengths, directions, reset_after=after, threads=_threads)
+        ctx.saved = x, gru, saved
         return torch.from_numpy(saved.states)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> Any:
         lengths, directions, after = ctx.rest
-        x, cell, saved = ctx.saved
+        x, gru, saved = ctx.saved
         d_x, d_weights = recurrences.gru_backward(
-            _array(gradients[0]), x, cell, saved, lengths, directions, after=after, threads=_threads
+            _array(gradients[0]), x, gru, saved, lengths, directions, reset_after=after, threads=_threads
         )
         return *map(torch.from_numpy, (d_x, *d_weights)), None, None, None
 
@@ -89,15 +90,15 @@ class _Attention(Function):
     def forward(ctx: Any, *arguments: Any) -> Any:
         queries, values, projected, v = map(_array, arguments[:4])
         words = arguments[4]
-        found = recurrences.attention(queries, values, projected, v, words, threads=_threads)
-        ctx.saved = found, v, words
-        return torch.from_numpy(found.log_a), torch.from_numpy(found.soft)
+        attended, lookup = recurrences.attention(queries, values, projected, v, words, threads=_threads)
+        ctx.saved = attended, lookup, words
+        return torch.from_numpy(attended.log_a), torch.from_numpy(attended.soft)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> Any:
-        found, v, words = ctx.saved
+        attended, lookup, words = ctx.saved
         d_log_a, d_soft = map(_array, gradients)
-        results = recurrences.attention_backward(d_log_a, d_soft, found, v, words, threads=_threads)
+        results = recurrences.attention_backward(d_log_a, d_soft, attended, lookup, words, threads=_threads)
         return *map(torch.from_numpy, results), None
 
 
@@ -105,24 +106,23 @@ class _QueryRecurrence(Function):
     @staticmethod
     def forward(ctx: Any, *arguments: Any) -> Any:
         x, m, *weights = map(_array, arguments[:11])
-        cell, lookup = Cell(*weights[:4]), Lookup(*weights[4:])
+        gru, lookup = GruWeights(*weights[:4]), LookupWeights(*weights[4:])
         ctx.rest = arguments[11:]
         words, directions, after = ctx.rest
-        saved, found = recurrences.query(x, m, cell, lookup, words, directions, after=after, threads=_threads)
-        ctx.saved = x, m, cell, lookup, saved, found
-        relations = found.soft[..., -lookup.V.shape[2] :]
-        return tuple(map(torch.from_numpy, (saved.states, found.log_a, relations)))
+        ctx.saved = saved = recurrences.query(
+            x, m, gru, lookup, words, directions, reset_after=after, threads=_threads
+        )
+        relations = saved.attended.soft[..., -lookup.U.shape[2] :]
+        return tuple(map(torch.from_numpy, (saved.states.states, saved.attended.log_a, relations)))
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> Any:
         words, directions, after = ctx.rest
-        x, m, cell, lookup, saved, found = ctx.saved
         d_q, d_log_a, d_relations = map(_array, gradients)
-        d_x, d_m, d_cell, d_lookup = recurrences.query_backward(
-            d_q, d_log_a, d_relations, x, m, cell, lookup, saved, found, words, directions,
-            after=after, threads=_threads,
-        )  # fmt: skip
-        return *map(torch.from_numpy, (d_x, d_m, *d_cell, *d_lookup)), None, None, None
+        d_x, d_m, d_gru, d_lookup = recurrences.query_backward(
+            d_q, d_log_a, d_relations, ctx.saved, words, directions, reset_after=after, threads=_threads
+        )
+        return *map(torch.from_numpy, (d_x, d_m, *d_gru, *d_lookup)), None, None, None
 
 
 def _array(tensor: Tensor) -> Floats:

@@ -1,0 +1,118 @@
+"""The components of the trained network, each as one compiled function, so that threads run side by side."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from biatt.compiled import compiled, compiled_fast
+from biatt.kernels.attention import Attended, Lookup, prepare_keys
+from biatt.kernels.elements import embed, leaky
+from biatt.kernels.gru import Options, Recurrent, Sentences, States, gru_forward
+from biatt.kernels.products import Floats, affine, empty_products, multiply
+from biatt.kernels.query import query_forward
+
+
+class PackedGru(NamedTuple):
+    """The weights of a GRU; matrices are packed, the first axis is the direction."""
+
+    W: Floats
+    bias: Floats  # (d, 3h)
+    U_gates: Floats  # [U | D] in a query component: both multiply the state
+    U_candidate: Floats
+    first: Floats  # (d, h)
+
+
+class PackedLookup(NamedTuple):
+    """The weights of attention with feedback; matrices are packed, the first axis is the direction."""
+
+    F_U: Floats  # [F | U]: both multiply the soft headword
+    C: Floats
+    v: Floats  # (d, h)
+
+
+class QueryStates(NamedTuple):
+    """What the query components with feedback compute, for each direction."""
+
+    q: Floats  # (d, N, h)
+    log_a: Floats  # (d, N, T)
+    soft: Floats  # (d, N, columns of F_U)
+
+
+@compiled
+def embeddings(
+    table: Floats, rows: NDArray[np.int32], offsets: NDArray[np.int32], P: Floats, bias: Floats
+) -> Floats:
+    """x = LReL(P (E e + …)) of every position; columns past the hidden size have no meaning."""
+    count = len(offsets) - 1
+    sums, x = np.empty((count, table.shape[1]), np.float32), empty_products(count, P)
+    embed(table, rows, offsets, sums)
+    multiply(sums, P, x, count, True)
+    leaky(x, bias)
+    return x
+
+
+@compiled
+def memory_states(x: Floats, layer: PackedGru, sentences: Sentences, reset_after: bool) -> Floats:
+    """The memory m = [hˡ; hʳ] of every position."""
+    h, count = layer.first.shape[1], len(sentences.starts)
+    m, states = np.empty((len(x), 2 * h), np.float32), np.empty((len(x), h), np.float32)
+    inputs, scratch = empty_products(len(x), layer.W[0]), np.empty((5, count, h), np.float32)
+    saved = States(states, scratch[0], scratch[1], scratch[2], scratch[3], scratch[4])
+    for k in range(2):
+        affine(x, layer.W[k], layer.bias[k], inputs)
+        weights = Recurrent(layer.U_gates[k], layer.U_candidate[k], layer.first[k])
+        gru_forward(inputs, weights, sentences, Options(k == 1, reset_after, False), saved)
+        m[:, k * h : (k + 1) * h] = states
+    return m
+
+
+@compiled
+def query_states(
+    x: Floats,
+    m: Floats,
+    query: PackedGru,
+    lookup: PackedLookup,
+    sentences: Sentences,
+    backwards: NDArray[np.bool_],
+    reset_after: bool,
+    out: QueryStates,
+) -> None:
+    """The query components with feedback."""
+    h, count = query.first.shape[1], len(sentences.starts)
+    inputs, values = empty_products(len(x), query.W[0]), empty_products(len(m), lookup.F_U[0])
+    projected = empty_products(len(m), lookup.C[0])
+    keys, middle = np.empty((len(m), h), np.float32), np.empty((len(m), h), np.float32)
+    scratch = np.empty((6, count, h), np.float32)
+    for k in range(len(backwards)):
+        affine(x, query.W[k], query.bias[k], inputs)
+        multiply(m, lookup.F_U[k], values, len(m), True)
+        if k < len(lookup.C):
+            multiply(m, lookup.C[k], projected, len(m), True)
+            prepare_keys(projected[:, :h], sentences, keys, middle)
+        query_forward(
+            inputs,
+            Lookup(keys, middle, values, lookup.v[k]),
+            Recurrent(query.U_gates[k], query.U_candidate[k], query.first[k]),
+            sentences,
+            Options(backwards[k], reset_after, False),
+            States(out.q[k], scratch[0], scratch[1], scratch[2], scratch[3], scratch[4]),
+            Attended(scratch[5], out.log_a[k], out.soft[k]),
+        )
+
+
+@compiled_fast
+def relation_scores(q: Floats, W: Floats, bias: Floats, soft: Floats) -> Floats:
+    """Scores of the relations before their softmax: Σ soft + Σ W q + b; `soft` is (A, N, R)."""
+    scores = empty_products(q.shape[1], W[0])
+    affine(q[0], W[0], bias, scores)
+    for k in range(1, len(W)):
+        multiply(q[k], W[k], scores, len(scores), False)
+    for k in range(len(soft)):
+        for i in range(len(scores)):
+            row, more = scores[i], soft[k, i]
+            for j in range(len(bias)):
+                row[j] += more[j]
+    return scores[:, : len(bias)]
