@@ -1,4 +1,4 @@
-"""The one object that a user holds: load a model, parse sentences, save."""
+"""The parser: load a model, parse sentences or raw text, save the model."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from biatt.model_folder import Model, find_model, read_model, save_model, write_
 from biatt.options import Decoder, Roots
 from biatt.threads import Arriving, fewer_collections, in_order, one_matrix_thread, windows, with_pauses
 
-WINDOW_SENTENCES = 256  # read ahead and sorted by length; bounds the memory of a stream
-WINDOW_CHARACTERS = 25_000  # of raw text: about as much
-BATCH_WORDS = 250  # scored at once; the fastest of the budgets that benchmarks/run.py tries
+WINDOW_SENTENCES = 256  # sentences that are read ahead and sorted by length; bounds the memory of a stream
+WINDOW_CHARACTERS = 25_000  # of raw text, which have about as many sentences
+BATCH_WORDS = 250  # words that are scored at once; the fastest of the sizes that benchmarks/run.py tries
 
 
 A = TypeVar("A")
@@ -38,7 +38,7 @@ class Network(Protocol):
 
 
 class Ensemble:
-    """Several networks as one."""
+    """Several networks, whose probabilities are averaged."""
 
     def __init__(self, networks: Sequence[Network]) -> None:
         self.networks = list(networks)
@@ -71,7 +71,7 @@ class Parser:
     ) -> None:
         self.config, self.vocabulary, self.weights = config, vocabulary, dict(weights)
         self.temperature, self.scale, self.card = temperature, scale, card
-        self.members: list[Parser] = []  # the others, where it is an ensemble
+        self.members: list[Parser] = []  # the other members of an ensemble
         size = {"rows": vocabulary.size, "relations": len(vocabulary.relations)}
         self.network: Network
         if device == "cpu" and fused is not False:
@@ -106,9 +106,9 @@ class Parser:
         """Make another parser, trained on the same data, a member of this one's ensemble."""
         if other.vocabulary.to_json() != self.vocabulary.to_json():
             raise ModelError("The members of an ensemble must have the same vocabulary.")
-        own = self.network.networks if isinstance(self.network, Ensemble) else [self.network]
+        networks = self.network.networks if isinstance(self.network, Ensemble) else [self.network]
         self.members.append(other)
-        self.network = Ensemble([*own, other.network])
+        self.network = Ensemble([*networks, other.network])
 
     def save(self, folder: str | Path) -> None:
         """Write the model folder, whole or not at all.
@@ -136,7 +136,7 @@ class Parser:
         )
 
     def scores(self, sentences: Sequence[Sentence], *, batch_words: int = BATCH_WORDS) -> list[Scores]:
-        """The network's scores of each sentence, in batches of so many words; a sentence must have a word."""
+        """The scores of each sentence, in batches of about `batch_words`; no sentence may be empty."""
         encoded = [self.vocabulary.encode(sentence) for sentence in sentences]
 
         def score(batch: Batch, _: list[int]) -> list[Scores]:

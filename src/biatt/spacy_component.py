@@ -1,7 +1,7 @@
 """A spaCy component that parses a Doc with a biatt model: `nlp.add_pipe("biatt", config={"model": "en"})`.
 
-It takes the Doc's tokens as they are. Sentences are the Doc's own, where an earlier component has set them,
-else those of the model's tokeniser.
+It takes the tokens of the Doc as they are. Sentences are those that an earlier component has set, else those
+of the model's tokeniser.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ def make_component(nlp: Language, name: str, model: str, tags: bool, confidence:
     try:
         parser = load(model)
     except ModelError as error:
-        # A saved pipeline brings its own copy of the model after this, so that the folder may be gone.
+        # A saved pipeline loads its copy of the model after this, so that the folder need not exist.
         return BiattComponent(None, tags=tags, confidence=confidence, fault=error)
     return BiattComponent(parser, tags=tags, confidence=confidence)
 
 
 class BiattComponent:
-    """Sets heads, relations and sentence starts, and, with `tags`, tags and lemmas where there are none.
+    """Sets heads, relations and sentence starts, and, with `tags`, tags and lemmas of an untagged Doc.
 
-    With `confidence`, token._.biatt_confidence says how probably head and relation are both right.
+    With `confidence`, token._.biatt_confidence is the probability that head and relation are both right.
     """
 
     def __init__(
@@ -72,12 +72,12 @@ class BiattComponent:
     def pipe(self, stream: Iterable[Doc], batch_size: int = 256) -> Iterator[Doc]:
         for docs in minibatch(stream, batch_size):
             sentences = [self._sentences(doc) for doc in docs]
-            bare = (
+            untagged = (
                 Sentence.from_words([token.text.strip() for token in tokens])
                 for of_doc in sentences
                 for tokens in of_doc
             )
-            parsed = self.parser.parse(bare, confidence=self.confidence)
+            parsed = self.parser.parse(untagged, confidence=self.confidence)
             for doc, of_doc in zip(docs, sentences, strict=True):
                 self._annotate(doc, of_doc, list(islice(parsed, len(of_doc))))
                 yield doc
@@ -98,7 +98,7 @@ class BiattComponent:
         if doc.has_annotation("SENT_START") or self.parser.tokeniser is None:
             spaces = {token.i for token in doc if token.is_sent_start and token.is_space}
             return [bool(token.is_sent_start) or token.i - 1 in spaces for token in words]
-        ends, count = set(), 0  # in characters that are no spaces, which both tokenisations have in common
+        ends, count = set(), 0  # in characters without spaces, which both tokenisations have in common
         for sentence in self.parser.split([doc.text])[0]:
             count += sum(len("".join(token.form.split())) for token in sentence.tokens)
             ends.add(count)
@@ -116,7 +116,7 @@ class BiattComponent:
                 heads[token.i] = tokens[head - 1].i - token.i if head else 0
                 relations[token.i] = relation if head else "ROOT"
         before = next((token.i for token in doc if not token.is_space), None)
-        for token in doc:  # a space hangs on the word before it, or on the first one
+        for token in doc:  # the head of a space is the word before it, or the first word
             if not token.is_space:
                 before = token.i
             elif before is not None:
@@ -157,15 +157,15 @@ class BiattComponent:
             for place, content in srsly.msgpack_loads(data).items():
                 target = (Path(name) / place).resolve()
                 if not target.is_relative_to(Path(name).resolve()):
-                    raise ModelError(f"The model's bytes name a file outside of its folder: {place}.")
+                    raise ModelError(f"The bytes of the model contain a file outside of its folder: {place}.")
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_bytes(content)
             return self.from_disk(name)
 
 
 def _tag(token: Token, word: Any) -> None:
-    """Tags and lemma, as far as the model has them."""
-    if word.upos in UPOS_TAGS:  # spaCy knows no others
+    """Set the tags and the lemma that the model gives."""
+    if word.upos in UPOS_TAGS:  # spaCy refuses others
         token.pos_ = word.upos
     for name, value in (("tag_", word.xpos), ("lemma_", word.lemma)):
         if value != "_":

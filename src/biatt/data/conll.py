@@ -42,7 +42,7 @@ _EMPTY_NODE = re.compile(r"(0|[1-9][0-9]*)\.([1-9][0-9]*)")
 
 _NOT_A_HEAD = 1 << 60
 _IDS: list[str] = []  # "1", "2", ...
-_HEADS = {"_": NO_HEAD, "0": 0}  # a look in a dictionary is faster than int(), and refuses " 3", "+3", "٣"
+_HEADS = {"_": NO_HEAD, "0": 0}  # a dictionary is faster than int(), and refuses " 3", "+3", "٣"
 
 
 def read(
@@ -90,12 +90,12 @@ def _read(
 
 
 def write(sentences: Iterable[Sentence], target: str | Path | BinaryIO) -> int:
-    """Write sentences to a file, "-" (standard output) or a binary stream; how many there were."""
+    """Write sentences to a file, "-" (standard output) or a binary stream, and return their number."""
     count, missing = 0, ""
     with writing(target) as stream:
         for sentence in sentences:
             text = sentence.to_text()
-            if count:  # a file's first or last sentence may stand elsewhere in another file
+            if count:  # the sentence may have been the first of its file, and the one before it the last
                 text = missing + text.removeprefix("\ufeff")
             missing = _missing_after(sentence._tail)
             try:
@@ -108,7 +108,7 @@ def write(sentences: Iterable[Sentence], target: str | Path | BinaryIO) -> int:
 
 
 def _missing_after(tail: str) -> str:
-    """What must follow the end of a sentence before another one can: a whole line end and a blank line."""
+    """What is missing between a sentence and the next: the end of its last line, or a blank line."""
     ended = tail if tail.endswith("\n") else tail + "\n"
     return (ended if ended.count("\n") > 1 else ended + "\n")[len(tail) :]
 
@@ -207,7 +207,7 @@ def _cut(texts: Iterable[str | None]) -> Iterator[tuple[str, str, str] | None]:
 
 
 def _parse(body: str, format: ConllFormat, name: str, first: int, trees: bool) -> Sentence:
-    """The sentence that these lines hold, checked; `first` is the number of the first line."""
+    """The sentence of these lines, checked; `first` is the number of the first line."""
     lines = body.split("\n")
     rows: list[list[str]] = []
     sentence = Sentence(rows, [], format, name, first)

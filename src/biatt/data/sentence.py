@@ -1,4 +1,4 @@
-"""A sentence: the words of it, and all the rest of what its file says about it."""
+"""A sentence: its words with their columns, and the other lines of the file that belong to it."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ class Token(NamedTuple):
     deprel: str
     deps: str
     misc: str
-    confidence: float | None = None  # that head and relation are both right; None where no parser said so
+    confidence: float | None = None  # probability that head and relation are both right, if it was asked for
 
 
 class Surface(NamedTuple):
-    """A token as it stands in the text: a word, or several in one."""
+    """A token of the text: one word, or several for a multiword token."""
 
     form: str
     start: int  # its first word, from 0
@@ -52,9 +52,9 @@ class Surface(NamedTuple):
 
 
 class Sentence:
-    """The words of one sentence, and all the rest of what the file says about it.
+    """The words of a sentence with their ten columns, and the other lines of the file that belong to it.
 
-    A block of comments without words, which some files end in, is a sentence of length 0.
+    A block of comments without words, with which some files end, is a sentence of length 0.
     """
 
     __slots__ = (
@@ -71,15 +71,15 @@ class Sentence:
         line: int = 1,
     ) -> None:
         self.rows = rows  # the ten columns of each syntactic word; rows[i] is word i + 1
-        self.verbatim = verbatim  # (k, line): a line that is no word and stands before rows[k]
+        self.verbatim = verbatim  # (k, line): a comment, multiword token or empty node before rows[k]
         self.format: ConllFormat = format
         self.source = source
         self.line = line  # number of the first line, from 1
         self._lead = ""  # byte order mark and blank lines before the first sentence of a file
         self._tail = "\n\n"  # from the end of the last line to the next sentence or the end of the file
         self._returns: frozenset[int] = frozenset()  # which lines end in "\r\n"
-        self.confidence: Confidence | None = None  # how sure the parser was of the tree, where it was asked
-        self.scores: Scores | None = None  # and what its networks said
+        self.confidence: Confidence | None = None  # of the parser in the tree, if it was asked for
+        self.scores: Scores | None = None  # of the network, from which the confidence comes
 
     @classmethod
     def from_words(
@@ -132,10 +132,10 @@ class Sentence:
         return copy
 
     def as_format(self, format: ConllFormat) -> Sentence:
-        """The sentence in this format, which may leave out what the other one has no place for.
+        """The sentence in this format, without what only the other format has.
 
-        CoNLL-X has no comments, multiword tokens and empty nodes, and PHEAD and PDEPREL where CoNLL-U has
-        DEPS and MISC.
+        CoNLL-X has no comments, multiword tokens and empty nodes, and it has PHEAD and PDEPREL in the place
+        of DEPS and MISC.
         """
         if format == self.format:
             return self
@@ -145,7 +145,7 @@ class Sentence:
         return copy
 
     def with_comment(self, line: str) -> Sentence:
-        """A copy with one more comment, after those before the first word."""
+        """A copy with another comment, after those before the first word."""
         copy = Sentence([row[:] for row in self.rows], self.verbatim[:], self.format, self.source, self.line)
         copy._lead, copy._tail = self._lead, self._tail
         copy.confidence, copy.scores = self.confidence, self.scores
@@ -157,7 +157,7 @@ class Sentence:
         return copy
 
     def to_text(self) -> str:
-        """The sentence as it stands in a file, with the blank line after it."""
+        """The sentence as in a file, with the blank line after it."""
         lines = ["\t".join(row) for row in self.rows]
         for k, line in reversed(self.verbatim):  # from the end, so that earlier places keep their numbers
             lines.insert(k, line)
@@ -196,7 +196,7 @@ class Sentence:
 
     @property
     def attention(self) -> HeadProbabilities | None:
-        """Where each word looked for its head, where the parser was asked for its confidence."""
+        """Probabilities of heads, if the parser was asked for its confidence."""
         return None if self.scores is None else self.scores.attention
 
     def tree(self) -> str:
@@ -206,7 +206,7 @@ class Sentence:
         return tree_text(self)
 
     def svg(self) -> str:
-        """A picture of the tree; a notebook shows it by itself."""
+        """A picture of the tree, which notebooks show."""
         from biatt.display.svg import tree_svg
 
         return tree_svg(self)
@@ -222,15 +222,15 @@ class Sentence:
     @property
     def tokens(self) -> list[Surface]:
         """The tokens of the text, each of one word or, for a multiword token, of several."""
-        several = {}
+        multiword = {}
         for start, line in self.verbatim:
             if not line.startswith("#") and "-" in (row := line.split("\t"))[ID]:
                 end = int(row[ID].partition("-")[2])
-                several[start] = Surface(row[FORM], start, end, row[MISC], True)
+                multiword[start] = Surface(row[FORM], start, end, row[MISC], True)
         result: list[Surface] = []
         while (at := result[-1].end if result else 0) < len(self):
             row = self.rows[at]
-            result.append(several.get(at) or Surface(row[FORM], at, at + 1, row[MISC]))
+            result.append(multiword.get(at) or Surface(row[FORM], at, at + 1, row[MISC]))
         return result
 
     @property
@@ -244,7 +244,7 @@ class Sentence:
 
     @property
     def sent_id(self) -> str | None:
-        """The sentence's name, if a comment gives it."""
+        """The name of the sentence, if a comment gives it."""
         return self._comment(SENT_ID)
 
     def _comment(self, mark: str) -> str | None:
@@ -254,14 +254,14 @@ class Sentence:
         return len(self.rows)
 
     def __iter__(self) -> Iterator[Token]:
-        sure = [None] * len(self) if self.confidence is None else self.confidence.words.tolist()
-        for row, number, confidence in zip(self.rows, self.heads, sure, strict=True):
+        probabilities = [None] * len(self) if self.confidence is None else self.confidence.words.tolist()
+        for row, number, confidence in zip(self.rows, self.heads, probabilities, strict=True):
             id, form, lemma, upos, xpos, feats, _, deprel, deps, misc = row
             head = None if number == NO_HEAD else number
             yield Token(int(id), form, lemma, upos, xpos, feats, head, deprel, deps, misc, confidence)
 
     def __eq__(self, other: object) -> bool:
-        """Equal in every word, comment and other line; where it was read from does not count."""
+        """Equal in every word, comment and other line; source and line number do not count."""
         if not isinstance(other, Sentence):
             return NotImplemented
         return (self.rows, self.verbatim, self.format) == (other.rows, other.verbatim, other.format)
