@@ -45,7 +45,6 @@ def test_large_projections_of_opposite_signs_still_meet_in_the_middle() -> None:
 GRADIENTS = """
 import sys
 import numpy as np
-import pytest
 from biatt.kernels import recurrences
 generator = np.random.default_rng(0)
 words, h = np.array([7, 5, 1], np.int32), 20
