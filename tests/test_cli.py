@@ -246,7 +246,7 @@ def test_interrupted_training_goes_on_with_resume(data: Path, tmp_path: Path) ->
     assert process.stderr is not None
     lines = [process.stderr.readline() for _ in range(3)]  # what is trained on, and two epochs
     process.send_signal(signal.SIGINT)
-    out, rest = process.communicate(timeout=30)
+    out, rest = process.communicate()
     assert process.returncode == 130
     assert "epoch  2" in lines[-1]
     assert rest.splitlines()[-1] == "biatt: interrupted."

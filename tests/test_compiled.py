@@ -100,7 +100,7 @@ class Package:
 
 
 def finish(process: subprocess.Popen[str]) -> tuple[int, bool, list[str]]:
-    output, messages = process.communicate(timeout=300)
+    output, messages = process.communicate()
     assert process.returncode == 0, messages
     result, hits = output.split()
     return int(result), hits == "1", messages.splitlines()

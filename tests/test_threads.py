@@ -60,7 +60,7 @@ def test_run_raises_the_error_of_a_task_wherever_it_is(size: int, data: st.DataO
 
 @pytest.mark.parametrize("threads", [2, 3])
 def test_run_works_side_by_side(threads: int) -> None:
-    together = Barrier(threads, timeout=30)
+    together = Barrier(threads, timeout=600)
     run(lambda _: together.wait(), range(threads), threads)  # one at a time would break the barrier
 
 
