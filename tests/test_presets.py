@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import re
-from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 from biatt.config import (
     Config,
-    ParserConfig,
-    ParserTrainingConfig,
     TaggerSettings,
     setting_names,
-    with_settings,
 )
 from biatt.errors import ConfigError
-from biatt.presets import PAPER_HIDDEN, PRESETS, PipelineConfig, describe, hidden_size, preset
+from biatt.presets import PAPER_HIDDEN, PRESETS, PipelineConfig, preset
 
 PAPER = Path(__file__).parents[2] / "shared" / "paper.tex"
 # Section 4.2 of the paper.
@@ -42,16 +38,6 @@ def test_hidden_sizes_are_those_of_the_papers_source() -> None:
     assert sizes_in(listed) == PAPER_HIDDEN
 
 
-@pytest.mark.parametrize(("text", "size"), [("danish", 176), ("English", 368), ("64", 64)])
-def test_hidden_size_is_a_number_or_a_language(text: str, size: int) -> None:
-    assert hidden_size(text) == size
-
-
-def test_hidden_size_of_an_unknown_language_names_the_known_ones() -> None:
-    with pytest.raises(ConfigError, match=r"'Klingon' is neither .*danish.*turkish"):
-        hidden_size("Klingon")
-
-
 def test_paper_preset_is_the_papers_model_and_the_authors_adam() -> None:
     config = preset("paper")
     assert config == Config() == PRESETS["paper"]
@@ -73,25 +59,6 @@ def test_paper_preset_is_the_papers_model_and_the_authors_adam() -> None:
 def test_unknown_preset_names_the_presets() -> None:
     with pytest.raises(ConfigError, match="no preset 'papre'; the presets are paper"):
         preset("papre")
-
-
-def test_description_has_every_field_with_help_and_a_default_that_parses() -> None:
-    described = describe()
-    names = [item.name for part in (ParserConfig, ParserTrainingConfig) for item in fields(part)]
-    assert [name for name, _, _, _ in described] == names
-    assert all(len(help) > 10 for _, _, help, _ in described)
-    assert with_settings(Config(), [f"{name}={default}" for name, default, _, _ in described]) == Config()
-    for other in ("best", "fast"):
-        differing = [f"{name}={others[other]}" for name, _, _, others in described if other in others]
-        assert with_settings(Config(), differing) == preset(other)
-
-
-def test_description_has_what_tokeniser_and_tagger_use() -> None:
-    described = {name: others for name, _, _, others in describe()}
-    assert described["hidden"]["tokeniser"] == "64"
-    assert described["columns"] == {}
-    assert all("tagger" not in described[name] for name in ("directions", "query_input", "tag_dropout"))
-    assert "tokeniser" not in described["affixes"]
 
 
 PARSER_ONLY = setting_names(Config) - setting_names(TaggerSettings)

@@ -16,8 +16,6 @@ import typer
 from typer.core import TyperGroup
 
 import biatt
-from biatt import presets
-from biatt.config import with_settings
 from biatt.data.visible import json_text, visible
 from biatt.errors import BiattError, ConfigError
 from biatt.options import Decoder, InputFormat, OutputFormat, PresetName, Punctuation, Roots, Style
@@ -65,9 +63,11 @@ def _version(wanted: bool) -> None:
 
 def _settings(wanted: bool) -> None:
     if wanted:
-        for name, default, text, others in presets.describe():
-            differing = "".join(f", {other} {value}" for other, value in others.items())
-            typer.echo(f"{name}={default}{differing}\n    {text}")
+        from biatt.training.settings import described_settings
+
+        for name, default, text, other_values in described_settings():
+            others = "".join(f", {other} {value}" for other, value in other_values.items())
+            typer.echo(f"{name}={default}{others}\n    {text}")
         raise typer.Exit
 
 
@@ -141,15 +141,10 @@ def train(
     The folder holds a loadable model, the best so far, from the parser's first epoch on. Interrupt it at any
     time and go on with --resume.
     """
-    before = [item for item in set or [] if presets.for_text(item)]
-    if before and not pipeline:
-        raise ConfigError(f"The setting '{before[0]}' is about --pipeline.")
-    own = [item for item in set or [] if item not in before]
-    config = with_settings(presets.preset(preset or ("best" if pipeline else "paper")), own)
-    if hidden is not None:
-        config = with_settings(config, [f"hidden={presets.hidden_size(hidden)}"])
     from biatt.training.progress import Display
+    from biatt.training.settings import configurations
 
+    config, pipeline_config = configurations(set or [], preset_name=preset, hidden=hidden, pipeline=pipeline)
     with Display() as display:
         biatt.train(
             [*train, *(more or [])],
@@ -162,7 +157,7 @@ def train(
             threads=threads,
             search_rate=search_rate,
             ensemble=ensemble,
-            pipeline=presets.PipelineConfig().with_settings(before) if pipeline else None,
+            pipeline=pipeline_config,
             resume=resume,
             device=device,
             licence=licence,

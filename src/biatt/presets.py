@@ -1,10 +1,9 @@
-"""Settings that go together, by name: the paper's, ours, and those of a pipeline's parts."""
+"""Named configurations: those of parsers, and those of the tokeniser and the tagger of a pipeline."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 from biatt.config import (
     Config,
@@ -40,7 +39,7 @@ PAPER_HIDDEN = {
     "turkish": 128,
 }
 
-# How these were chosen, and what each is worth, is in experiments/README.md.
+# experiments/README.md says how these were chosen, and what each is worth.
 BEST = Config(
     ParserConfig(affixes=4, layers=2, query_input="memory", pair_hidden=128),
     ParserTrainingConfig(
@@ -56,7 +55,7 @@ BEST = Config(
     ),
 )
 
-# What makes sentences and tags of raw text, for `train --pipeline`; chosen on EWT dev.
+# Chosen on the dev sentences of EWT.
 TOKENISER = TokeniserSettings(
     EncoderConfig(hidden=64, min_count=4),
     TrainingConfig(
@@ -88,19 +87,21 @@ TAGGER = TaggerSettings(
 
 @dataclass(frozen=True)
 class PipelineConfig:
-    """What comes before the parser: `train --pipeline`."""
+    """Tokeniser and tagger of a pipeline, and the number of jack-knife taggers.
+
+    The parser's training sentences are tagged by `folds` taggers, each trained without the sentences that it
+    tags.
+    """
 
     tokeniser: TokeniserSettings = TOKENISER
     tagger: TaggerSettings = TAGGER
-    folds: int = (
-        4  # the parser's training sentences are tagged by so many taggers, each trained without its own
-    )
+    folds: int = 4
 
     def __post_init__(self) -> None:
         check(self.folds >= 2, "folds must be at least 2")
 
     def with_settings(self, settings: Sequence[str]) -> PipelineConfig:
-        """With `tokeniser.key=value`, `tagger.key=value` or `folds=value` applied."""
+        """A copy with `tokeniser.key=value`, `tagger.key=value` or `folds=value` texts applied."""
         parts: dict[str, list[str]] = {"tokeniser": [], "tagger": []}
         folds = self.folds
         for text in settings:
@@ -112,13 +113,11 @@ class PipelineConfig:
                 parts[part].append(rest)
             else:
                 folds = parse_value("folds", text.partition("=")[2].strip(), int)
-        own = {name: with_settings(getattr(self, name), rest) for name, rest in parts.items()}
-        return PipelineConfig(**own, folds=folds)
-
-
-def for_text(setting: str) -> bool:
-    """Is this setting about what comes before the parser?"""
-    return setting.startswith(("tokeniser.", "tagger.", "folds="))
+        return PipelineConfig(
+            with_settings(self.tokeniser, parts["tokeniser"]),
+            with_settings(self.tagger, parts["tagger"]),
+            folds,
+        )
 
 
 PRESETS = {
@@ -129,46 +128,7 @@ PRESETS = {
 
 
 def preset(name: str) -> Config:
+    """The configuration of a parser with this name: paper, best or fast."""
     if name not in PRESETS:
         raise ConfigError(f"There is no preset '{name}'; the presets are {', '.join(PRESETS)}.")
     return PRESETS[name]
-
-
-def hidden_size(text: str) -> int:
-    """A number, or a language whose size the paper gives."""
-    if text.lower() in PAPER_HIDDEN:
-        return PAPER_HIDDEN[text.lower()]
-    try:
-        return int(text)
-    except ValueError:
-        raise ConfigError(
-            f"'{text}' is neither a hidden size nor a language of the paper ({', '.join(PAPER_HIDDEN)})."
-        ) from None
-
-
-def describe() -> list[tuple[str, str, str, dict[str, str]]]:
-    """(name, the paper's value, help, other values by who has them) of every setting, in order."""
-    text, listed = PipelineConfig(), []
-    others = {**PRESETS, "tokeniser": text.tokeniser, "tagger": text.tagger}
-    for part in ("model", "training"):
-        paper = getattr(PRESETS["paper"], part)
-        for item in fields(paper):
-            default = _show(getattr(paper, item.name))
-            values = {
-                name: _show(getattr(getattr(config, part), item.name))
-                for name, config in others.items()
-                if item.name in setting_names(type(config))
-            }
-            differing = {name: value for name, value in values.items() if value != default}
-            listed.append((item.name, default, item.metadata["help"], differing))
-    return listed
-
-
-def _show(value: Any) -> str:
-    return (
-        ",".join(value)
-        if isinstance(value, tuple)
-        else str(value).lower()
-        if isinstance(value, bool)
-        else str(value)
-    )

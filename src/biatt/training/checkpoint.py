@@ -1,4 +1,4 @@
-"""A training run on disk: where it stands, its tensors now, and when it was best; in one file."""
+"""Checkpoints: the state of a run, its tensors and those of its best epoch, in one file."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ from biatt.errors import ConfigError, ModelError
 
 @dataclass
 class State:
-    """Where a run stands; with the tensors of a checkpoint, all that is needed to go on."""
+    """The progress of a run; with the tensors of a checkpoint, everything that resuming it needs."""
 
     fingerprint: str  # of everything that determines the weights
     rate: float
     epoch: int = 0
     drops: int = 0
     best_epoch: int = 0
-    best_score: float = -math.inf  # what epochs are compared by: dev log-likelihood or LAS
+    best_score: float = -math.inf  # of the figure that epochs are compared by
     finished: bool = False
     search: list[dict[str, Any]] = field(default_factory=list)
     history: list[dict[str, Any]] = field(default_factory=list)
 
 
 def save_checkpoint(path: Path, state: State, groups: Sequence[Mapping[str, Tensor]]) -> None:
-    """The state and any number of groups of tensors: those of now, the best ones, and what else is needed."""
+    """Write the state and groups of tensors: those of the last epoch, of the best epoch, and any others."""
     tensors = {f"{i}.{name}": value for i, group in enumerate(groups) for name, value in group.items()}
     with replacing(path) as file:
         file.write(save(tensors, {"state": json.dumps(asdict(state))}))
 
 
 def load_checkpoint(path: Path, fingerprint: str) -> tuple[Any, ...]:
-    """The state of a run with this fingerprint, and its groups of tensors."""
+    """The state of the run with this fingerprint, and its groups of tensors."""
     try:
         with safe_open(path, "pt") as file:
             state = State(**json.loads(file.metadata()["state"]))
@@ -49,12 +49,12 @@ def load_checkpoint(path: Path, fingerprint: str) -> tuple[Any, ...]:
         raise ModelError(f"{path} is damaged ({error}): start over in another folder.") from error
     if state.fingerprint != fingerprint:
         raise ConfigError(
-            f"{path} is of a run with other data, settings, seed or threads: repeat that run's options."
+            f"{path} belongs to a run with other data, settings, seed or threads: repeat its options."
         )
     count = 1 + max(int(name.partition(".")[0]) for name in tensors)
     return state, *(with_prefix(f"{i}.", tensors) for i in range(count))
 
 
 def with_prefix(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The tensors whose names begin with the prefix, by the rest of their names."""
+    """The tensors whose names begin with the prefix, without it."""
     return {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}

@@ -1,0 +1,56 @@
+"""Settings as text: of parser and pipeline, languages of the paper, and the list of all settings."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import pytest
+
+from biatt.config import Config, ParserConfig, ParserTrainingConfig, with_settings
+from biatt.errors import ConfigError
+from biatt.presets import PipelineConfig, preset
+from biatt.training.settings import configurations, described_settings, hidden_size
+
+
+def test_settings_of_parser_and_pipeline_are_told_apart() -> None:
+    settings = ["layers=3", "tagger.layers=4", "folds=5", "hidden=7"]
+    config, pipeline = configurations(settings, preset_name=None, hidden="danish", pipeline=True)
+    assert config == with_settings(preset("best"), ["layers=3", "hidden=176"])
+    assert pipeline == PipelineConfig().with_settings(["tagger.layers=4", "folds=5"])
+    assert configurations([], preset_name=None, hidden=None, pipeline=False) == (preset("paper"), None)
+    assert configurations([], preset_name="fast", hidden="8", pipeline=False)[0].model.hidden == 8
+
+
+@pytest.mark.parametrize("setting", ["tagger.layers=4", "tokeniser.hidden=2", "folds=5"])
+def test_settings_of_a_pipeline_need_one(setting: str) -> None:
+    with pytest.raises(ConfigError, match=f"The setting '{setting}' is about --pipeline"):
+        configurations([setting], preset_name=None, hidden=None, pipeline=False)
+
+
+@pytest.mark.parametrize(("text", "size"), [("danish", 176), ("English", 368), ("64", 64)])
+def test_hidden_size_is_a_number_or_a_language(text: str, size: int) -> None:
+    assert hidden_size(text) == size
+
+
+def test_hidden_size_of_an_unknown_language_names_the_known_ones() -> None:
+    with pytest.raises(ConfigError, match=r"'Klingon' is neither .*danish.*turkish"):
+        hidden_size("Klingon")
+
+
+def test_description_has_every_field_with_help_and_a_default_that_parses() -> None:
+    described = described_settings()
+    names = [item.name for part in (ParserConfig, ParserTrainingConfig) for item in fields(part)]
+    assert [name for name, _, _, _ in described] == names
+    assert all(len(help) > 10 for _, _, help, _ in described)
+    assert with_settings(Config(), [f"{name}={default}" for name, default, _, _ in described]) == Config()
+    for other in ("best", "fast"):
+        differing = [f"{name}={others[other]}" for name, _, _, others in described if other in others]
+        assert with_settings(Config(), differing) == preset(other)
+
+
+def test_description_has_what_tokeniser_and_tagger_use() -> None:
+    described = {name: others for name, _, _, others in described_settings()}
+    assert described["hidden"]["tokeniser"] == "64"
+    assert described["columns"] == {}
+    assert all("tagger" not in described[name] for name in ("directions", "query_input", "tag_dropout"))
+    assert "tokeniser" not in described["affixes"]
