@@ -27,6 +27,7 @@ from biatt.config import ParserConfig, ParserTrainingConfig
 from biatt.data.toy_treebank import generate
 from biatt.options import PresetName
 from biatt.presets import PRESETS
+from builders import random_parser
 
 SOURCE = Path(__file__).parents[1] / "src"
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(SOURCE), "COLUMNS": "200", "NO_COLOR": "1"}
@@ -100,6 +101,16 @@ def test_train_takes_several_files_and_says_so_in_the_card(data: Path) -> None:
     assert ", ".join(str(data / f"{name}.conllu") for name in "abc") in card
     assert "| licence | CC0 |" in card
     assert f"`biatt train --train {data / 'a.conllu'}" in card
+
+
+def test_card_of_a_model_cannot_steer_the_terminal(tmp_path: Path) -> None:
+    parser = random_parser()
+    parser.card = "# Card\n\x1b[2J\u202etxt\n"
+    parser.save(tmp_path / "model")
+    shown = invoke("info", tmp_path / "model")
+    assert "# Card\n" in shown
+    assert "\x1b" not in shown
+    assert "\u202e" not in shown
 
 
 def test_train_parse_evaluate_info(data: Path, tmp_path: Path) -> None:
@@ -257,30 +268,6 @@ def test_interrupted_training_goes_on_with_resume(data: Path, tmp_path: Path) ->
     assert re.fullmatch(r"Resuming after epoch \d+\.\n", again.stderr.readline())
     again.kill()
     again.communicate()
-
-
-@pytest.mark.skipif(os.name != "posix", reason="pipes of a POSIX shell")
-def test_reader_that_leaves_is_met_with_silence(data: Path) -> None:
-    many = (data / "blank.conllu").read_bytes() * 100  # more than a pipe holds
-    process = subprocess.Popen(
-        [*MAIN, "parse", "--model", str(data / "model"), "-"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=ENVIRONMENT,
-    )
-    assert process.stdin is not None
-    assert process.stdout is not None
-    assert process.stderr is not None
-    with process, process.stdin, process.stderr:
-        process.stdout.close()
-        try:
-            process.stdin.write(many)
-            process.stdin.close()
-        except BrokenPipeError:
-            pass
-        assert process.stderr.read() == b""
-    assert process.returncode == 141
 
 
 # Faults

@@ -22,7 +22,14 @@ from biatt.annotate.labeller import Labels
 from biatt.annotate.tagger import KINDS
 from biatt.annotate.tokeniser import LABELS
 from biatt.errors import ModelError
-from biatt.model_check import _LEMMA_RULE, LABEL_KINDS, REMOVED_SETTINGS, TEMPERATURES, TOKENISER_LABELS
+from biatt.model_check import (
+    _LEMMA_RULE,
+    FIXED_SETTINGS,
+    LABEL_KINDS,
+    REMOVED_SETTINGS,
+    TEMPERATURES,
+    TOKENISER_LABELS,
+)
 from biatt.parser import Parser, load
 from biatt.weights import EMBEDDINGS, SCALE, row_scale
 from builders import TREEBANK, random_parser, random_tagger, random_tokeniser
@@ -323,7 +330,7 @@ def as_version_1(folder: Path) -> None:
     for path in [folder, folder / "ensemble" / "2", folder / "tagger", folder / "tokeniser"]:
         config = json.loads((path / "config.json").read_text())
         config["version"] = 1
-        config["model"] = {**parser["model"], "columns": ["form"], **config["model"]}
+        config["model"] = {**parser["model"], "columns": ["form"], **config["model"], **FIXED_SETTINGS}
         config["training"] = {
             **parser["training"],
             **config["training"],
@@ -347,6 +354,13 @@ def test_version_1_has_no_unknown_settings_either(folder: Path, part: str) -> No
     as_version_1(folder)
     change(folder / part / "config.json", lambda c: c["model"].update(heads=8))
     refused(folder, "no setting 'heads'")
+
+
+@pytest.mark.parametrize(("name", "value"), [("reset", "after"), ("shared_memory_projection", False)])
+def test_version_1_of_a_network_that_is_gone_is_refused(folder: Path, name: str, value: Any) -> None:
+    as_version_1(folder)
+    change(folder / "config.json", lambda c: c["model"].update({name: value}))
+    refused(folder, f"config.json: {name} other than {FIXED_SETTINGS[name]} is no longer supported")
 
 
 def test_version_1_has_types_too(folder: Path) -> None:

@@ -30,7 +30,7 @@ MODULES = {
         "base",
     ),
     **dict.fromkeys(["parser", "parse_file"], "parser"),
-    **dict.fromkeys(["cli", "spacy_component", "__init__"], "entrance"),
+    **dict.fromkeys(["cli", "process", "spacy_component", "__init__"], "entrance"),
 }
 
 BELOW_TRAINING = {"base", "data", "encoding", "kernels", "network", "decode", "annotate", "display", "parser"}
@@ -51,6 +51,7 @@ MAY_IMPORT = {
 }
 # (module, what it imports): why it may all the same.
 EXCEPTIONS = {
+    ("cli", "process"): "exit codes and signals are apart from the options",
     ("model_folder", "data.files"): "a model folder is files",
     ("model_folder", "data.folders"): "which are replaced whole",
     ("data.sentence", "display"): "a sentence draws itself, imported when it is asked to",
@@ -61,7 +62,7 @@ LIBRARIES = {
     "torch": {"network", "training"},
     "numba": {"base", "kernels", "decode"},
 }
-WITHOUT_NUMPY = {"data.conll", "data.files", "options", "errors", "cli"}
+WITHOUT_NUMPY = {"data.conll", "data.files", "options", "errors", "cli", "process"}
 
 
 class Import(NamedTuple):

@@ -1,45 +1,24 @@
-"""The command line: parses options, calls one function a verb, prints."""
+"""The command line: reads options, calls one function for each verb, and prints.
+
+`process.py` has the exit codes and what else all verbs have in common.
+"""
 
 from __future__ import annotations
 
 import io
-import logging
-import os
 import shlex
-import signal
 import sys
-from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated
 
 import typer
-from typer.core import TyperGroup
 
 import biatt
+from biatt.data.files import writing
 from biatt.data.visible import json_text, visible
-from biatt.errors import BiattError, ConfigError
+from biatt.errors import ConfigError
 from biatt.options import Decoder, InputFormat, OutputFormat, PresetName, Punctuation, Roots, Style
-
-
-class Verbs(TyperGroup):
-    """Bad input is one sentence on standard error and exit code 2, whatever the verb."""
-
-    def invoke(self, ctx: Any) -> Any:  # typer would turn some of these into exits of its own
-        try:
-            return super().invoke(ctx)
-        except BiattError as error:
-            _leave(str(error), code=2)
-        except KeyboardInterrupt:
-            _leave("interrupted.", code=130)
-        except BrokenPipeError:  # the reader of our output has left: nothing to say to it
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            raise SystemExit(141) from None
-
-
-def _leave(text: str, *, code: int) -> NoReturn:
-    print(f"biatt: {visible(text)}", file=sys.stderr)
-    raise SystemExit(code)
-
+from biatt.process import Verbs, run
 
 app = typer.Typer(
     cls=Verbs,
@@ -49,15 +28,27 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-MODEL_HELP = "Name of a bundled model, or folder of your own."
-THREADS_HELP = "How many cores to use."
-STYLE_HELP = "CoNLL-X or CoNLL 2018 (ud) scoring; default: by the gold file's format."
-PUNCTUATION_HELP = "Default: ignore for conllx, include for ud."
+# Options that several verbs have.
+MODEL_HELP = "Name of a bundled model, or a model folder."
+THREADS_HELP = "Number of cores to use."
+Model = Annotated[str, typer.Option(help=MODEL_HELP)]
+Threads = Annotated[int, typer.Option(min=1, help=THREADS_HELP)]
+Device = Annotated[str, typer.Option(help="cpu, or cuda for a GPU.")]
+Output = Annotated[str, typer.Option("--output", "-o", help="File to write; - is standard output.")]
+Gold = Annotated[str, typer.Argument(help="File with the gold trees.")]
+Scoring = Annotated[
+    Style | None,
+    typer.Option(
+        "--style", help="Rules of CoNLL-X or of CoNLL 2018 (ud); default: by the gold file's format."
+    ),
+]
+Punct = Annotated[Punctuation | None, typer.Option(help="Default: ignore for conllx, include for ud.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the whole result as JSON.")]
 
 
 def _version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"biatt {biatt.__version__}")
+        _print(f"biatt {biatt.__version__}")
         raise typer.Exit
 
 
@@ -67,14 +58,14 @@ def _settings(wanted: bool) -> None:
 
         for name, default, text, other_values in described_settings():
             others = "".join(f", {other} {value}" for other, value in other_values.items())
-            typer.echo(f"{name}={default}{others}\n    {text}")
+            _print(f"{name}={default}{others}\n    {text}")
         raise typer.Exit
 
 
 @app.callback()
 def options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and leave.")
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
     pass
@@ -104,7 +95,7 @@ def train(
     seed: Annotated[
         int, typer.Option(min=0, help="Same seed, same machine, same threads: same weights.")
     ] = 1,
-    threads: Annotated[int, typer.Option(min=1, help=THREADS_HELP)] = 1,
+    threads: Threads = 1,
     search_rate: Annotated[
         bool,
         typer.Option("--search-rate", help="First find the initial rate by one epoch of each candidate."),
@@ -130,10 +121,10 @@ def train(
         ),
     ] = None,
     licence: Annotated[str, typer.Option(help="Licence to state in the model card.")] = "not stated",
-    device: Annotated[str, typer.Option(help="cpu, or cuda for a GPU.")] = "cpu",
+    device: Device = "cpu",
     list_settings: Annotated[
         bool,
-        typer.Option("--settings", callback=_settings, is_eager=True, help="List the settings and leave."),
+        typer.Option("--settings", callback=_settings, is_eager=True, help="List the settings and exit."),
     ] = False,
 ) -> None:
     """Train a parser on a treebank.
@@ -173,36 +164,37 @@ def parse(
         str | None,
         typer.Argument(help="Text or CoNLL file, plain or compressed; default or -: standard input."),
     ] = None,
-    text: Annotated[str | None, typer.Option(help="Text to parse, instead of a file.")] = None,
-    model: Annotated[str, typer.Option(help=MODEL_HELP)] = "en",
-    output: Annotated[
-        str, typer.Option("--output", "-o", help="Where to write; - is standard output.")
-    ] = "-",
+    text: Annotated[str | None, typer.Option(help="Text to parse instead of a file.")] = None,
+    model: Model = "en",
+    output: Output = "-",
     input_format: Annotated[
         InputFormat | None,
         typer.Option(
             "--input",
-            help="text; tokens: a sentence a line, spaces between all tokens; default: told by the content.",
+            help="What the input is: raw text, tokens (a sentence a line, spaces between them), or CoNLL; "
+            "default: text or CoNLL, told by its content.",
         ),
     ] = None,
     format: Annotated[
         OutputFormat | None,
         typer.Option(
-            help="CoNLL, drawn trees, JSON (a sentence a line), pictures of trees or attention; default: as "
-            "the output's suffix says; tree on a terminal; else CoNLL as read, conllu for text and tokens."
+            help="CoNLL, drawn trees, JSON (a sentence a line), pictures of trees or of attention; default: "
+            "by the suffix of the output; on a terminal drawn trees; else the CoNLL format that was read."
         ),
     ] = None,
     decode: Annotated[Decoder, typer.Option(help="How to find a tree from the scores of its arcs.")] = "mst",
     roots: Annotated[
         Roots | None,
-        typer.Option(help="Children of ROOT; default: single for CoNLL-U, any for CoNLL-X."),
+        typer.Option(
+            help="Number of words whose head is ROOT; default: single for CoNLL-U, any for CoNLL-X."
+        ),
     ] = None,
     confidence: Annotated[
         bool,
         typer.Option(
             "--confidence",
-            help="Write how sure the parser is: HeadProb, ArcProb, Agree and RelProb to MISC, and the tree's "
-            "log-probability to a comment.",
+            help="Write probabilities: HeadProb, ArcProb, Agree and RelProb to MISC, and the log-probability "
+            "of the tree to a comment.",
         ),
     ] = False,
     k_best: Annotated[
@@ -215,9 +207,9 @@ def parse(
         ),
     ] = False,
     retag: Annotated[
-        bool, typer.Option("--retag", help="Tag CoNLL sentences anew, even where they have tags.")
+        bool, typer.Option("--retag", help="Replace the tags of a CoNLL file by new ones.")
     ] = False,
-    threads: Annotated[int, typer.Option(min=1, help=THREADS_HELP)] = 1,
+    threads: Threads = 1,
     max_size: Annotated[
         int | None,
         typer.Option(
@@ -227,7 +219,7 @@ def parse(
             "expand more than a hundredfold beyond 64 MiB.",
         ),
     ] = None,
-    device: Annotated[str, typer.Option(help="cpu, or cuda for a GPU.")] = "cpu",
+    device: Device = "cpu",
 ) -> None:
     """Parse raw text, tokens or a CoNLL file.
 
@@ -239,7 +231,7 @@ def parse(
         raise ConfigError("Give a file or --text, not both.")
     from biatt.parse_file import parse_file
 
-    source: str | io.BytesIO = file or "-"
+    source: str | io.BytesIO = "-" if file is None else file
     if text is not None:
         source, input_format = io.BytesIO(text.encode(errors="surrogateescape")), input_format or "text"
     elif source == "-" and sys.stdin is not None and sys.stdin.isatty():
@@ -264,13 +256,15 @@ def parse(
 
 @app.command()
 def evaluate(
-    gold: Annotated[str, typer.Argument(help="File with the right trees.")],
-    system: Annotated[str, typer.Argument(help="File with the trees to score.")],
-    style: Annotated[Style | None, typer.Option(help=STYLE_HELP)] = None,
-    punctuation: Annotated[Punctuation | None, typer.Option(help=PUNCTUATION_HELP)] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Everything as JSON.")] = False,
+    gold: Gold,
+    system: Annotated[str, typer.Argument(help="File with the trees of a parser.")],
+    style: Scoring = None,
+    punctuation: Punct = None,
+    as_json: AsJson = False,
 ) -> None:
     """Score parsed sentences against gold ones."""
+    from biatt.evaluation.tables import print_tables
+
     result = biatt.evaluate(
         gold,
         system,
@@ -278,29 +272,31 @@ def evaluate(
         punctuation=punctuation,
     )
     if as_json:
-        typer.echo(json_text(result.as_dict(), indent=1))
+        _print(json_text(result.as_dict(), indent=1))
     else:
-        _print_tables(result.tables())
+        print_tables(result.tables())
 
 
 @app.command()
 def compare(
-    gold: Annotated[str, typer.Argument(help="File with the right trees.")],
+    gold: Gold,
     a: Annotated[str, typer.Argument(help="File with the trees of one parser.")],
     b: Annotated[str, typer.Argument(help="File with the trees of another.")],
-    style: Annotated[Style | None, typer.Option(help=STYLE_HELP)] = None,
-    punctuation: Annotated[Punctuation | None, typer.Option(help=PUNCTUATION_HELP)] = None,
-    samples: Annotated[int, typer.Option(min=1, help="How often the bootstrap draws sentences.")] = 10_000,
-    seed: Annotated[int, typer.Option(min=0, help="Same seed, same draws.")] = 1,
-    show: Annotated[int, typer.Option(min=0, help="How many of the sentences that differ to show.")] = 10,
-    as_json: Annotated[bool, typer.Option("--json", help="Everything as JSON, with every sentence.")] = False,
+    style: Scoring = None,
+    punctuation: Punct = None,
+    samples: Annotated[int, typer.Option(min=1, help="Number of samples that the bootstrap draws.")] = 10_000,
+    seed: Annotated[int, typer.Option(min=0, help="Same seed, same samples.")] = 1,
+    show: Annotated[int, typer.Option(min=0, help="Number of differing sentences to print.")] = 10,
+    as_json: AsJson = False,
 ) -> None:
-    """Say whether B is better than A, where, and whether it could be chance.
+    """Compare two parsers: is B better than A, on what, and could the difference be chance?
 
-    The bootstrap draws sentences with replacement: 95 % of its draws have differences in the interval, and p
+    The bootstrap draws sentences with replacement. The interval has 95 % of the differences that it finds; p
     estimates how often the choice of sentences alone makes a difference this large. The sign test counts the
-    sentences that each wins: its p is how often coins would fall so unequally.
+    sentences on which each parser is better; its p is the probability of counts so unequal by chance.
     """
+    from biatt.evaluation.tables import print_tables
+
     result = biatt.compare(
         gold,
         a,
@@ -311,18 +307,18 @@ def compare(
         seed=seed,
     )
     if as_json:
-        typer.echo(json_text(result.as_dict(), indent=1))
+        _print(json_text(result.as_dict(), indent=1))
     else:
-        _print_tables(result.tables(show=show))
+        print_tables(result.tables(show=show))
 
 
 @app.command()
 def calibrate(
-    gold: Annotated[str, typer.Argument(help="File with the right trees.")],
-    model: Annotated[str, typer.Option(help=MODEL_HELP)] = "en",
-    plot: Annotated[Path | None, typer.Option(help="Where to draw a reliability diagram, as PNG.")] = None,
-    threads: Annotated[int, typer.Option(min=1, help=THREADS_HELP)] = 1,
-    as_json: Annotated[bool, typer.Option("--json", help="Everything as JSON.")] = False,
+    gold: Gold,
+    model: Model = "en",
+    plot: Annotated[Path | None, typer.Option(help="PNG file for a reliability diagram.")] = None,
+    threads: Threads = 1,
+    as_json: AsJson = False,
 ) -> None:
     """Measure calibration: accuracy at each level of confidence.
 
@@ -331,6 +327,7 @@ def calibrate(
     from biatt.decode.apply import default_roots
     from biatt.decode.confidence import without_temperature
     from biatt.evaluation.calibration import draw
+    from biatt.evaluation.tables import print_tables
 
     parser, sentences = biatt.load(model), list(biatt.read(gold, trees=True))
     retag = parser.tagger is not None
@@ -340,9 +337,9 @@ def calibrate(
     if plot:
         draw(result, plot)
     if as_json:
-        typer.echo(json_text(result.as_dict(), indent=1))
+        _print(json_text(result.as_dict(), indent=1))
     else:
-        _print_tables(result.tables())
+        print_tables(result.tables())
 
 
 @app.command()
@@ -350,12 +347,9 @@ def raw(
     file: Annotated[
         str, typer.Argument(help="CoNLL-U file, plain or compressed; - is standard input.")
     ] = "-",
-    output: Annotated[
-        str, typer.Option("--output", "-o", help="Where to write; - is standard output.")
-    ] = "-",
+    output: Output = "-",
 ) -> None:
-    """Write the raw text of a treebank, a paragraph a line: what a pipeline is to be tried on."""
-    from biatt.data.files import writing
+    """Write the raw text of a treebank, a paragraph a line, for example to test a pipeline on it."""
     from biatt.data.raw_text import raw_text
 
     with writing(output) as target:
@@ -369,21 +363,24 @@ def vectors(
         typer.Argument(metavar="FILE", help="Text or CoNLL files, plain or compressed; - is standard input."),
     ],
     output: Annotated[
-        str, typer.Option("--output", "-o", help="Where to write, in word2vec text; - is standard output.")
+        str,
+        typer.Option(
+            "--output", "-o", help="File to write, in word2vec's text format; - is standard output."
+        ),
     ],
-    size: Annotated[int, typer.Option(min=1, help="Numbers in a vector.")] = 100,
-    window: Annotated[int, typer.Option(min=1, help="Neighbours on either side of a word.")] = 5,
-    min_count: Annotated[int, typer.Option(min=1, help="A word that is rarer gets no vector.")] = 2,
+    size: Annotated[int, typer.Option(min=1, help="Length of a vector.")] = 100,
+    window: Annotated[int, typer.Option(min=1, help="Number of neighbours on each side of a word.")] = 5,
+    min_count: Annotated[int, typer.Option(min=1, help="Rarer words get no vector.")] = 2,
     epochs: Annotated[int, typer.Option(min=1, help="Passes over the text.")] = 5,
-    negative: Annotated[int, typer.Option(min=1, help="Random words to tell each neighbour from.")] = 5,
+    negative: Annotated[int, typer.Option(min=1, help="Number of negative samples.")] = 5,
     seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Same seed, one thread: same vectors.")] = 1,
-    threads: Annotated[int, typer.Option(min=1, help=THREADS_HELP)] = 1,
+    threads: Threads = 1,
     input_format: Annotated[
         InputFormat | None,
         typer.Option(
             "--input",
-            help="text: a sentence a line; tokens: with spaces around punctuation too; "
-            "default: text or CoNLL, told by its content.",
+            help="What the input is: text (a sentence a line), tokens (with spaces around punctuation), or "
+            "CoNLL; default: text or CoNLL, told by its content.",
         ),
     ] = None,
 ) -> None:
@@ -412,40 +409,23 @@ def vectors(
 
 @app.command()
 def info(model: Annotated[str, typer.Argument(help=MODEL_HELP)] = "en") -> None:
-    """Say what a model is."""
-    from biatt.model_folder import CARD, find_model
-
+    """Describe a model: its size, its settings and its card."""
     parser = biatt.load(model)
-    facts = {
-        "parameters": f"{sum(weight.size for weight in parser.weights.values()):,}",
-        "columns": ", ".join(
-            f"{name} ({len(symbols):,})" for name, symbols in parser.vocabulary.symbols.items()
-        ),
-        "relations": f"{len(parser.vocabulary.relations)}",
-        **{
-            key: value
-            for part in parser.config.to_json().values()
-            for key, value in part.items()
-            if key != "columns"
-        },
-    }
-    for name, value in facts.items():
-        typer.echo(f"{name:26} {visible(value)}")
-    card = find_model(model) / CARD
-    if card.is_file():
-        text = card.read_text(encoding="utf-8", errors="replace")
-        typer.echo("\n" + visible(text, keep="\n\t"), nl=False)
+    for name, value in parser.describe().items():
+        _print(f"{name:26} {visible(value)}")
+    if parser.card is not None:
+        _print("\n" + visible(parser.card.rstrip("\n"), keep="\n\t"))
 
 
 @app.command()
 def reproduce(
     recipe: Annotated[Path, typer.Argument(help="TOML file that lists the runs.")],
-    treebanks: Annotated[Path, typer.Option(help="Folder below which the recipe's files are.")],
+    treebanks: Annotated[Path, typer.Option(help="Folder with the treebanks of the recipe.")],
     models: Annotated[Path, typer.Option(help="Folder for the models, finished or not.")] = Path("runs"),
     only: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Just this run; may be repeated.")
+        list[str] | None, typer.Option(metavar="NAME", help="Run only this one; can be repeated.")
     ] = None,
-    threads: Annotated[int, typer.Option(min=1, help=THREADS_HELP)] = 1,
+    threads: Threads = 1,
 ) -> None:
     """Run the experiments of a recipe that have no results yet, and write their results beside it."""
     from biatt.recipes.reproduce import reproduce
@@ -465,44 +445,20 @@ def reproduce(
 @app.command()
 def generate(
     count: Annotated[int, typer.Argument(min=1, help="Number of sentences.")] = 1000,
-    output: Annotated[
-        str, typer.Option("--output", "-o", help="Where to write; - is standard output.")
-    ] = "-",
+    output: Output = "-",
     seed: Annotated[int, typer.Option(min=0, help="Same seed, same sentences.")] = 1,
 ) -> None:
-    """Write a toy treebank of made-up English, to try things on."""
+    """Write a toy treebank of generated English sentences, for first steps and tests."""
     from biatt.data.toy_treebank import generate
 
     biatt.write(generate(count, seed=seed), output)
 
 
-def _print_tables(tables: list[Any]) -> None:
-    from biatt.evaluation.tables import print_tables
-
-    print_tables(tables)
-
-
-class StandardError(logging.Handler):
-    """Prints the package's log messages, such as that it compiles, to what standard error is at that time."""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        with suppress(OSError, ValueError):  # standard error may be closed
-            if sys.stderr is not None:
-                print(f"biatt: {record.getMessage()}", file=sys.stderr, flush=True)
+def _print(text: str) -> None:
+    """Print a text and the end of its line; what the terminal's encoding does not have becomes an escape."""
+    with writing("-") as stream:
+        stream.write(f"{text}\n".encode(sys.stdout.encoding, errors="backslashreplace"))
 
 
 def main() -> None:
-    log, handler = logging.getLogger("biatt"), StandardError()
-    log.addHandler(handler)
-    log.setLevel(logging.INFO)
-    before = signal.signal(signal.SIGTERM, _terminated)
-    try:
-        app()
-    finally:
-        signal.signal(signal.SIGTERM, before)
-        log.removeHandler(handler)
-
-
-def _terminated(number: int, frame: object) -> NoReturn:
-    """Leave by an exception, so that files that are being written are removed."""
-    raise SystemExit(128 + number)
+    run(app)

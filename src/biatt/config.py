@@ -36,10 +36,15 @@ def check(condition: bool, message: str) -> None:
         raise ConfigError(f"{message}.")
 
 
+_TYPES: dict[Any, dict[str, Any]] = {}
+
+
 def _types(kind: Any) -> dict[str, Any]:
-    """The type of each field of a dataclass."""
-    hints = get_type_hints(kind)
-    return {item.name: hints[item.name] for item in fields(kind)}
+    """The type of each field of a dataclass, remembered, because reading annotations is slow."""
+    if kind not in _TYPES:
+        hints = get_type_hints(kind)
+        _TYPES[kind] = {item.name: hints[item.name] for item in fields(kind)}
+    return _TYPES[kind]
 
 
 def _typed(name: str, value: Any, kind: Any) -> Any:

@@ -38,6 +38,8 @@ TOKENISER_LABELS = 5  # inside, end of a token, end of a sentence; one word, sev
 REMOVED_SETTINGS = frozenset(
     {"rate_step", "beta1", "epsilon", "distillation", "agreement", "deviation", "first_state"}
 )
+# Settings of version 1 of which one value is left.
+FIXED_SETTINGS: dict[str, Any] = {"reset": "before", "shared_memory_projection": True}
 
 LARGEST_WEIGHT = 1e6  # far above any trained weight; below it, no sum in a network overflows
 LEAST_SCALE = 1e-30
@@ -91,7 +93,11 @@ def _without_removed(part: Any, kind: Kind) -> Any:
     """A part of the settings of version 1, in which taggers and tokenisers had all settings of a parser."""
     if not isinstance(part, dict):
         return part
-    removed = REMOVED_SETTINGS | (setting_names(Config) - setting_names(kind.settings))
+    for name, value in FIXED_SETTINGS.items():
+        require(part.get(name, value) == value, f"{name} other than {value} is no longer supported")
+    removed = (
+        REMOVED_SETTINGS | FIXED_SETTINGS.keys() | (setting_names(Config) - setting_names(kind.settings))
+    )
     return {name: value for name, value in part.items() if name not in removed}
 
 

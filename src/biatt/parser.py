@@ -135,6 +135,17 @@ class Parser:
             [member._stored() for member in self.members],
         )
 
+    def describe(self) -> dict[str, str]:
+        """What the model is, by name: its size, its columns and its settings."""
+        columns = [f"{name} ({len(symbols):,})" for name, symbols in self.vocabulary.symbols.items()]
+        settings = {name: value for part in self.config.to_json().values() for name, value in part.items()}
+        return {
+            "parameters": f"{sum(weight.size for weight in self.weights.values()):,}",
+            "columns": ", ".join(columns),
+            "relations": f"{len(self.vocabulary.relations):,}",
+            **{name: str(value) for name, value in settings.items() if name != "columns"},
+        }
+
     def scores(self, sentences: Sequence[Sentence], *, batch_words: int = BATCH_WORDS) -> list[Scores]:
         """The scores of each sentence, in batches of about `batch_words`; no sentence may be empty."""
         encoded = [self.vocabulary.encode(sentence) for sentence in sentences]

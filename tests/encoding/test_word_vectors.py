@@ -172,6 +172,7 @@ def test_word_of_a_binary_file_that_is_not_utf8_is_kept_apart(tmp_path: Path) ->
         (b"cat 1 1e60\n", 1, "a number of 'cat' is not finite"),
         (f"{10**15} 300\n".encode() + b"cat \x00\x01\n", 1, "do not fit into memory"),
         (f"{10**30} 300\n".encode() + b"cat \x00\x01\n", 1, "do not fit into memory"),
+        (b"9" * 5000 + b" 300\ncat \x00\x01\n", 2, "expected a word in UTF-8 and 1 numbers"),
         (b"", None, "the file holds no vectors"),
         (b"0 2\n", None, "the file holds no vectors"),
         (word2vec_binary(ANIMALS)[:-6], None, "the binary vectors end after 2 of 3 words"),

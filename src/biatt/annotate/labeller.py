@@ -1,6 +1,6 @@
-"""A network that labels words, several kinds of label at once: token embeddings, memory, a softmax a kind.
+"""A network that gives every word labels of several kinds: token embeddings, memory, a softmax for each kind.
 
-The tagger labels the words of a sentence, the tokeniser the characters of a text.
+A tagger labels the words of a sentence, a tokeniser the characters of a text.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from biatt.encoding.vocabulary import Encoded, Indices
 from biatt.kernels.forward import FusedEncoder
 from biatt.weights import labeller_shapes
 
-NO_LABEL = -1  # what a word has where it teaches nothing
+NO_LABEL = -1  # of a word that the loss ignores
 
 
 class Labels:
-    """The labels of each kind, and where each kind stands among all of them."""
+    """The labels of each kind; a network scores those of all kinds side by side."""
 
     def __init__(self, kinds: Mapping[str, Sequence[str]]) -> None:
         self.kinds = {name: list(labels) for name, labels in kinds.items()}
@@ -32,10 +32,10 @@ class Labels:
         self._numbers = [{label: i for i, label in enumerate(labels)} for labels in self.kinds.values()]
 
     def encode(self, *columns: Sequence[str | None]) -> Indices:
-        """(n, kinds): the labels' numbers, from one column a kind; an unknown label teaches nothing."""
+        """(n, kinds): the numbers of the labels in a column for each kind; NO_LABEL for unknown ones."""
         numbers = [
-            [known.get(label, NO_LABEL) if label is not None else NO_LABEL for label in column]
-            for known, column in zip(self._numbers, columns, strict=True)
+            [number_of.get(label, NO_LABEL) if label is not None else NO_LABEL for label in column]
+            for number_of, column in zip(self._numbers, columns, strict=True)
         ]
         return np.array(numbers, np.int32).reshape(len(self.kinds), -1).T
 
@@ -56,7 +56,7 @@ class FusedLabeller(FusedEncoder):
         return best_labels(scores, self.labels)
 
     def label(self, sentences: Sequence[Encoded], *, batch_words: int) -> list[Indices]:
-        """(n, kinds) for each sentence, in batches of about so many words."""
+        """(n, kinds) for each sentence; the network sees about `batch_words` words at a time."""
 
         def score(batch: Batch, _: list[int]) -> list[Indices]:
             return np.split(self.best(batch), np.cumsum(batch.words)[:-1])

@@ -55,11 +55,3 @@ def apply(rule: str, form: str) -> str:
         return form
     middle = changed[int(start) : len(changed) - int(removed)]
     return front + middle + back or form
-
-
-def is_rule(text: str) -> bool:
-    """Whether `apply` accepts this text."""
-    parts = text.split("\t")
-    return text.startswith("=") or (
-        len(parts) == 5 and parts[0] in _CASES and parts[1].isdecimal() and parts[3].isdecimal()
-    )

@@ -1,7 +1,7 @@
-"""The words inside multiword tokens ("don't" is "do" and "n't"), learned from a treebank.
+"""The words of multiword tokens ("don't" is "do" and "n't"), learned from a treebank.
 
-A token that was seen is split as it was there; another one by a rule, which takes letters off its front and
-its end and puts whole words before and after what is left.
+A token that occurs in the treebank is split as it is there, another one by a rule, which removes letters at
+its start and end and puts whole words before and after the rest.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 
 class Rule(NamedTuple):
-    """before + (token without `front` and `end`, with `start` and `finish` instead) + after."""
+    """before + (the token with `start` instead of `front` and `finish` instead of `end`) + after."""
 
     before: tuple[str, ...]
     front: str
@@ -32,11 +32,11 @@ class Rule(NamedTuple):
 
 
 class Multiword:
-    """What a treebank teaches about its multiword tokens."""
+    """The multiword tokens of a treebank, and rules for others."""
 
     def __init__(self, known: Mapping[str, Sequence[str]], rules: Iterable[Rule]) -> None:
         self.known = {token: list(words) for token, words in known.items()}
-        self.rules = list(rules)  # the best first
+        self.rules = list(rules)  # the first one that fits is used
 
     @classmethod
     def learned(cls, examples: Iterable[tuple[str, Sequence[str]]]) -> Multiword:
@@ -54,13 +54,13 @@ class Multiword:
         return cls(known, sorted(general, key=lambda rule: (-len(rule.front + rule.end), -used[rule], rule)))
 
     def words(self, token: str) -> list[str]:
-        """The words of a token, which is one of them itself if nothing is known of it."""
+        """The words of a token; the token itself if no rule fits it."""
         lower = token.lower()
-        found = self.known.get(lower)
-        if found is None:
-            fitting = (words for rule in self.rules if (words := rule.words(lower)) is not None)
-            found = next(fitting, [token])
-        return _in_case_of(token, found)
+        words = self.known.get(lower)
+        if words is None:
+            by_rules = (split for rule in self.rules if (split := rule.words(lower)) is not None)
+            words = next(by_rules, [token])
+        return _in_case_of(token, words)
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -79,27 +79,27 @@ def _most(counts: Counter[tuple[str, ...]]) -> tuple[str, ...]:
 
 
 def _rules(token: str, words: Sequence[str]) -> list[Rule]:
-    """The rules that make these words of this token: one for each word that could be what is left of it."""
-    found = []
+    """The rules that split this token into these words: one for the first word and one for the last."""
+    rules = []
     for place, word in enumerate(words):
         before, after = tuple(words[:place]), tuple(words[place + 1 :])
-        if not before:  # the token begins with this word, or with some of it
+        if not before:  # the token begins with this word, or with a part of it
             kept = _common(token, word)
-            found.append(Rule(before, "", "", token[kept:], word[kept:], after))
+            rules.append(Rule(before, "", "", token[kept:], word[kept:], after))
         elif not after:  # it ends with it
             kept = _common(token[::-1], word[::-1])
             front, start = token[: len(token) - kept], word[: len(word) - kept]
-            found.append(Rule(before, front, start, "", "", after))
-    return found
+            rules.append(Rule(before, front, start, "", "", after))
+    return rules
 
 
 def _common(a: str, b: str) -> int:
-    """How many letters both begin with."""
+    """The number of letters that both begin with."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(a, b, strict=False)))
 
 
 def _in_case_of(token: str, words: Sequence[str]) -> list[str]:
-    """The words in the token's own letters where they are its parts, else in capitals like its own."""
+    """The words in the letters of the token where they are its parts, else capitalised like it."""
     if "".join(words) == token.lower() and len(token.lower()) == len(token):
         parts, at = [], 0
         for word in words:

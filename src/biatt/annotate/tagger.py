@@ -1,4 +1,4 @@
-"""From words to tags: lemma, UPOS, XPOS and FEATS, read off one memory of the sentence."""
+"""Tags and lemmas: one network chooses UPOS, XPOS, FEATS and a lemma rule for every word."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from biatt.encoding.vocabulary import EMPTY, Indices, Vocabulary
 from biatt.model_check import Kind
 from biatt.model_folder import Model, read_model, write_model
 
-KINDS = {"upos": UPOS, "xpos": XPOS, "feats": FEATS, "lemma": LEMMA}  # of label, and the column of each
+KINDS = {"upos": UPOS, "xpos": XPOS, "feats": FEATS, "lemma": LEMMA}  # kinds of label, with their columns
 BATCH_WORDS = 500
-LEAST_LEMMAS = 2  # a rule that fits fewer words is not learned
+LEAST_LEMMAS = 2  # words that a lemma rule must fit to become a label
 
 
 class Tagger:
@@ -107,7 +107,7 @@ class Tagger:
 
 
 def gold_columns(sentence: Sentence) -> dict[str, list[str]]:
-    """What each kind of label is to be for each word."""
+    """The gold labels of each word, by kind."""
     return {
         "upos": sentence.upos,
         "xpos": sentence.xpos,
@@ -117,7 +117,7 @@ def gold_columns(sentence: Sentence) -> dict[str, list[str]]:
 
 
 def labels_of(sentences: Sequence[Sentence]) -> Labels:
-    """The labels that a treebank teaches; a column that holds nothing but `_` is no kind."""
+    """The labels of a treebank; a column that is always `_` has none."""
     counts: dict[str, Counter[str]] = {name: Counter() for name in KINDS}
     filled = set()
     for sentence in sentences:
@@ -129,6 +129,6 @@ def labels_of(sentences: Sequence[Sentence]) -> Labels:
 
 
 def _kept(count: Counter[str], least: int) -> list[str]:
-    """The labels that are frequent enough, the most frequent first; all, if none is."""
+    """The labels that are frequent enough, the most frequent first; all labels if none is."""
     ordered = sorted(count, key=lambda label: (-count[label], label))
     return [label for label in ordered if count[label] >= least] or ordered

@@ -1,7 +1,7 @@
-"""From raw text to sentences of words: a network looks at every character and says what ends there.
+"""From raw text to sentences of words: a network labels every character with what ends there.
 
-Spaces are not characters to it but part of their neighbours' spelling. A long paragraph is cut into windows
-that overlap, so that they can be labelled side by side and memory does not grow with the text.
+Spaces are not labelled; they are part of their neighbours' spelling. A long paragraph is cut into overlapping
+windows, which are labelled in batches, so that memory does not grow with the text.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ INSIDE, TOKEN, SENTENCE = "inside", "token", "sentence"  # what ends at a charac
 ONE, SEVERAL = "one", "several"  # how many words the token that ends there has
 LABELS = Labels({"end": [INSIDE, TOKEN, SENTENCE], "words": [ONE, SEVERAL]})
 
-WINDOW = 400  # characters that a window decides about
-MARGIN = 60  # and those on either side that it also sees
+WINDOW = 400  # characters whose labels a window gives
+MARGIN = 60  # characters on either side that the network reads too
 BATCH_CHARACTERS = 3000  # the fastest of 1500 to 12000
 LONGEST_SENTENCE = 1000  # words: a text without any end of sentence is cut here
-LONGEST_CHUNK = 20  # characters between spaces that are looked at as one symbol
-REMEMBERED_CHUNKS = 50_000
+LONGEST_CHUNK = 20  # characters between spaces that are embedded as a whole too
+REMEMBERED_CHUNKS = 50_000  # whose rows are cached
 
 _PARAGRAPHS = re.compile(r"\n[^\S\n]*\n\s*")  # a blank line
 
 
 class Characters:
-    """The rows of **E** that a character owns: itself, its neighbours, its kind, the chunk that it is in."""
+    """The rows of E of a character: for itself, its neighbours, its Unicode category and its chunk."""
 
     def __init__(self, symbols: Sequence[str]) -> None:
         self.symbols = list(symbols)
@@ -64,17 +64,17 @@ class Characters:
         return list(chain.from_iterable(map(self._chunk, chunks)))
 
     def dropped(self) -> Indices:
-        """What each row becomes when it is left out: nothing, but for ROOT."""
-        becomes = np.full(self.size, -1, np.int32)
-        becomes[ROOT] = ROOT
-        return becomes
+        """The row that replaces each dropped row (`with_dropout`): none, except for ROOT."""
+        replacement = np.full(self.size, -1, np.int32)
+        replacement[ROOT] = ROOT
+        return replacement
 
     def _chunk(self, chunk: str) -> list[tuple[int, ...]]:
         rows = self._chunks.get(chunk)
         if rows is None:
-            known = self._rows
+            row_of = self._rows
             rows = [
-                tuple(known[symbol] for symbol in symbols if symbol in known) for symbols in _spelled(chunk)
+                tuple(row_of[symbol] for symbol in symbols if symbol in row_of) for symbols in _spelled(chunk)
             ]
             if len(chunk) <= LONGEST_CHUNK:
                 if len(self._chunks) >= REMEMBERED_CHUNKS:
@@ -115,7 +115,7 @@ class Tokeniser:
         self.scale = scale
         self.config, self.characters, self.multiword = config, characters, multiword
         self.weights = dict(weights)
-        self.spaces = spaces  # can a token hold a space?
+        self.spaces = spaces  # whether a token can contain a space
         self.network = FusedLabeller(config, LABELS, weights, rows=characters.size)
 
     @classmethod
@@ -143,16 +143,17 @@ class Tokeniser:
         return Model(Kind.TOKENISER, self.config, symbols, self.weights, self.scale)
 
     def split(self, texts: Sequence[str]) -> list[list[Sentence]]:
-        """The sentences of each text; a blank line ends one in any case."""
+        """The sentences of each text; a blank line always ends one."""
         cut_up = [[chunks for part in _PARAGRAPHS.split(text) if (chunks := part.split())] for text in texts]
         sentences = iter(self._split([chunks for paragraphs in cut_up for chunks in paragraphs]))
         return [[s for _ in paragraphs for s in next(sentences)] for paragraphs in cut_up]
 
     def _split(self, paragraphs: Sequence[list[str]]) -> list[list[Sentence]]:
-        """The sentences of each paragraph, whose chunks these are."""
+        """The sentences of each paragraph, given as the chunks between its spaces."""
         windows = [window for chunks in paragraphs for window in cut(chunks, self.characters)]
-        found = iter(self.network.label([item.encoded for item in windows], batch_words=BATCH_CHARACTERS))
-        labels = iter([numbers[window.core] for window, numbers in zip(windows, found, strict=True)])
+        encoded = [window.encoded for window in windows]
+        labelled = self.network.label(encoded, batch_words=BATCH_CHARACTERS)
+        labels = iter([numbers[window.core] for window, numbers in zip(windows, labelled, strict=True)])
         result = []
         for chunks in paragraphs:
             count = -(-sum(map(len, chunks)) // WINDOW)
@@ -160,7 +161,7 @@ class Tokeniser:
         return result
 
     def _sentences(self, chunks: list[str], labels: Indices) -> Iterator[Sentence]:
-        """The sentences of a paragraph, read off the labels of its characters."""
+        """The sentences of a paragraph that the labels of its characters describe."""
         text, last = "".join(chunks), np.zeros(len(labels), bool)  # is the character the last of its chunk?
         last[np.cumsum([len(chunk) for chunk in chunks]) - 1] = True
         ends = labels[:, 0] > 0
@@ -185,7 +186,7 @@ class Tokeniser:
 
 
 class SentenceBuilder:
-    """Puts a sentence together token by token."""
+    """Makes a sentence of its tokens, added one by one."""
 
     def __init__(self) -> None:
         self.rows: list[list[str]] = []
@@ -214,12 +215,12 @@ class SentenceBuilder:
 
 class Window(NamedTuple):
     encoded: Encoded
-    core: slice  # the characters of the window that it decides about
-    labels: Indices  # of all its characters, where those of the paragraph are known
+    core: slice  # its characters without the margins
+    labels: Indices  # (characters, kinds): gold labels, NO_LABEL in the margins
 
 
 def cut(chunks: Sequence[str], characters: Characters, labels: Indices | None = None) -> list[Window]:
-    """The chunks of a paragraph in overlapping windows; characters that a window only sees have no labels."""
+    """The overlapping windows of a paragraph; `labels` are the gold labels of all of its characters."""
     rows, size = characters.encode(chunks), sum(map(len, chunks))
     windows = []
     for start in range(0, size, WINDOW):

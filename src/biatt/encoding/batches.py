@@ -1,6 +1,6 @@
-"""Sentences side by side: batches of similar length, laid out flat.
+"""Batches of sentences of similar length.
 
-A batch is a run of positions with no padding: sentence after sentence, each with ROOT before its words.
+A batch has no padding: its positions are the sentences one after the other, each with ROOT before its words.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from biatt.encoding.vocabulary import Encoded, Indices
 
 T = TypeVar("T")
 
-POOL_BATCHES = 50  # that random sentences are sorted into at a time
+POOL_BATCHES = 50  # batches that a pool of random sentences is divided into
 
 
 class Batch(NamedTuple):
     """B sentences: M = Σ(n + 1) positions with the ROOTs, N = Σn words."""
 
     rows: Indices  # rows of E of all positions, one after the other
-    offsets: Indices  # (M + 1,): position i owns rows[offsets[i]:offsets[i + 1]]
+    offsets: Indices  # (M + 1,): position i has rows[offsets[i]:offsets[i + 1]]
     words: Indices  # (B,): the number of words n of each sentence
     heads: Indices  # (N,): gold heads, -1 where there is none
     relations: Indices  # (N,): gold relations, -1 where unknown
@@ -42,11 +42,14 @@ def collate(sentences: Sequence[Encoded]) -> Batch:
 
 
 def with_dropout(
-    batch: Batch, becomes: Indices, shares: NDArray[np.float32], generator: np.random.Generator
+    batch: Batch, replacement: Indices, drop_rates: NDArray[np.float32], generator: np.random.Generator
 ) -> Batch:
-    """The batch with some symbols left out, each by its row's share; the row `becomes` another (-1: none)."""
-    left_out = generator.random(len(batch.rows), np.float32) < shares[batch.rows]
-    rows = np.where(left_out, becomes[batch.rows], batch.rows)
+    """The batch with some symbols dropped at random, at the rate of their row of E.
+
+    A dropped row is replaced by another row, or removed where its replacement is -1.
+    """
+    dropped = generator.random(len(batch.rows), np.float32) < drop_rates[batch.rows]
+    rows = np.where(dropped, replacement[batch.rows], batch.rows)
     kept = rows >= 0
     ends = np.concatenate([[0], np.cumsum(kept)]).astype(np.int32)
     return batch._replace(rows=rows[kept], offsets=ends[batch.offsets])

@@ -1,8 +1,8 @@
-"""From words to numbers.
+"""From words to rows of the embedding table E.
 
-A token embedding is a sum (section 2.1), so all symbols of all columns share one table **E**: a token is
-the bag of its rows: its form, lemma, tags, each of its morphemes, and, if asked for, parts of its form's
-spelling, which tell something of a form that was never seen.
+A token embedding is a sum (section 2.1), so the symbols of all columns share one table. A token is a bag of
+rows: its form, lemma and tags, each of its morphological features and, with affixes, parts of its spelling,
+which are known for many forms that are not.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ Indices = NDArray[np.int32]
 EMPTY = "_"
 TAGS = ("upos", "xpos", "feats")
 
-SHAPE_LETTERS = 20  # of a form that its shape looks at
-REMEMBERED_TOKENS = 100_000  # a few tens of megabytes
+SHAPE_LETTERS = 20  # first letters of a form that its shape describes
+REMEMBERED_TOKENS = 100_000  # whose rows are cached, in a few tens of megabytes
 
 
 class Encoded(NamedTuple):
     """One sentence as numbers; position 0 of the bags is ROOT."""
 
     rows: Indices  # rows of E of all tokens, one after the other
-    offsets: Indices  # (n + 2,): token j owns rows[offsets[j]:offsets[j + 1]]
+    offsets: Indices  # (n + 2,): token j has rows[offsets[j]:offsets[j + 1]]
     heads: Indices  # (n,), -1 where the sentence has none
     relations: Indices  # (n,), -1 where unknown
 
@@ -42,7 +42,7 @@ class Encoded(NamedTuple):
 
 
 class Vocabulary:
-    """The rows of **E** by column and symbol, and the relations."""
+    """The rows of E for the symbols of each column, and the relations."""
 
     def __init__(self, symbols: Mapping[str, Sequence[str]], relations: Sequence[str]) -> None:
         self.symbols = {name: list(symbols[name]) for name in (*COLUMNS, AFFIX) if name in symbols}
@@ -54,15 +54,15 @@ class Vocabulary:
             name: dict(zip(self.symbols[name], range(rows.first, self.size), strict=False))
             for name, rows in columns.items()
         }
-        affixes = [item for item in self.symbols.get(AFFIX, []) if item[0] in "<>"]
-        self._affixes = max((len(item) - 1 for item in affixes), default=0)
+        affixes = [len(item) - 1 for item in self.symbols.get(AFFIX, []) if item[0] in "<>"]
+        self._longest_affix = max(affixes, default=0)
         self._bags: dict[tuple[str, ...], tuple[int, ...]] = {}
 
     @classmethod
     def build(
         cls, sentences: Iterable[Sentence], *, columns: Sequence[str], min_count: int, affixes: int = 0
     ) -> Vocabulary:
-        """Count the symbols of a treebank; a column that holds nothing but `_` is left out."""
+        """The symbols of a treebank that are frequent enough; a column that is always `_` is left out."""
         counts: dict[str, Counter[str]] = {name: Counter() for name in COLUMNS if name in columns}
         relations, forms = Counter[str](), Counter[str]()
         for sentence in sentences:
@@ -89,16 +89,16 @@ class Vocabulary:
         return self._rows[column].get(symbol)
 
     def dropped(self) -> tuple[Indices, NDArray[np.bool_]]:
-        """What each row becomes when its symbol is left out, -1 for nothing; and whether it is of a tag."""
-        becomes, is_tag = np.full(self.size, -1, np.int32), np.zeros(self.size, bool)
-        becomes[ROOT] = ROOT
+        """The row that replaces each dropped row, -1 for none (`with_dropout`); is the row that of a tag?"""
+        replacement, is_tag = np.full(self.size, -1, np.int32), np.zeros(self.size, bool)
+        replacement[ROOT] = ROOT
         for name, known in self._rows.items():
             rows = list(known.values())
-            becomes[rows] = unknown = self._unknown.get(name, -1)
+            replacement[rows] = unknown = self._unknown.get(name, -1)
             is_tag[rows] = name in TAGS
             if unknown >= 0:
-                becomes[unknown] = unknown
-        return becomes, is_tag
+                replacement[unknown] = unknown
+        return replacement, is_tag
 
     def encode(self, sentence: Sentence) -> Encoded:
         bags = [self._bag(row) for row in sentence.rows]
@@ -112,19 +112,19 @@ class Vocabulary:
         return Encoded(rows, offsets, np.array(sentence.heads, np.int32), relations)
 
     def _bag(self, columns: list[str]) -> tuple[int, ...]:
-        """The rows of E of a token; remembered, since most tokens of a text have been seen before."""
+        """The rows of E of a token; cached, because most tokens of a text occur often."""
         key = tuple(columns[FORM : FEATS + 1])
         bag = self._bags.get(key)
         if bag is None:
             rows: list[int] = []
             for name, known in self._rows.items():
-                value = key[COLUMNS.index(name)] if name != AFFIX else ""
                 if name == AFFIX:
-                    rows.extend(known[item] for item in spelling(key[0], self._affixes) if item in known)
+                    parts = spelling(key[0], self._longest_affix)
+                    rows.extend(known[part] for part in parts if part in known)
                 elif name == "feats":
-                    rows.extend(known[item] for item in _morphemes(value) if item in known)
+                    rows.extend(known[part] for part in _morphemes(key[-1]) if part in known)
                 else:
-                    rows.append(known.get(value, self._unknown[name]))
+                    rows.append(known.get(key[COLUMNS.index(name)], self._unknown[name]))
             if len(self._bags) >= REMEMBERED_TOKENS:
                 self._bags.clear()
             bag = self._bags[key] = tuple(rows)
@@ -144,7 +144,7 @@ def _values(sentence: Sentence, column: str) -> list[str]:
 
 
 def spelling(form: str, longest: int) -> list[str]:
-    """Prefixes "<un" and suffixes ">ing" of the lower-cased form, all of it "=…", and its shape "~Xx"."""
+    """Prefixes "<un", suffixes ">ing" and the whole "=…" of the lower-cased form, and its shape "~Xx"."""
     lower = form.lower()
     sizes = range(1, min(longest, len(lower)) + 1)
     shape = "".join(

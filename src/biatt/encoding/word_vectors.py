@@ -16,7 +16,7 @@ from biatt.errors import FormatError
 
 HEAD_BYTES = 1 << 16  # the part of a file that tells text from binary vectors
 _BLOCK_BYTES = 1 << 20  # far more than a word and its vector
-_CONTROLS = bytes(range(32)).translate(None, b"\t\n\r")  # bytes that no text holds and most floats do
+_CONTROLS = bytes(range(32)).translate(None, b"\t\n\r")  # bytes that occur in binary vectors and not in text
 
 
 class WordVectors:
@@ -26,7 +26,7 @@ class WordVectors:
         self.vectors = vectors
         self._index: dict[str, int] = {}
         for i, word in enumerate(words):
-            self._index.setdefault(word, i)  # files in the wild repeat words; the first one counts
+            self._index.setdefault(word, i)  # some files repeat words; the first vector counts
 
     @property
     def words(self) -> list[str]:
@@ -44,7 +44,7 @@ def read_vectors(path: str | Path) -> WordVectors:
         if size is None:
             return _read_text(first, file, str(path), first_line=1, count=0, width=None)
         count, width = size
-        # Not peek: it shows what happens to be buffered, which can be a single byte.
+        # peek would return what is in the buffer, which can be a single byte.
         start = file.read(HEAD_BYTES)
         if _is_text(start, width=width):
             return _read_text(start, file, str(path), first_line=2, count=count, width=width)
@@ -54,19 +54,19 @@ def read_vectors(path: str | Path) -> WordVectors:
 def _header(line: bytes) -> tuple[int, int] | None:
     """`count width`, which word2vec and fastText write and GloVe does not."""
     parts = line.split()
-    if len(parts) == 2 and all(part.isdigit() for part in parts):
+    if len(parts) == 2 and all(part.isdigit() and len(part) < 100 for part in parts):
         return int(parts[0]), int(parts[1])
     return None
 
 
 def _is_text(start: bytes, *, width: int) -> bool:
-    """Does a word with `width` numbers follow the header, or at least something a person could read?"""
+    """Whether a word with `width` numbers follows the header, or at least readable text."""
     line, newline, _ = start.partition(b"\n")
     whole = newline or len(start) < HEAD_BYTES
     try:
         for number in line.rstrip().split(b" ")[-width:] if whole else line.split(b" ")[1:-1]:
             float(number)
-    except ValueError:  # a faulty text, whose error must name the line, or binary vectors
+    except ValueError:  # text with an error, which is reported with its line, or binary vectors
         return len(start.translate(None, _CONTROLS)) == len(start) and _is_utf8(start)
     return True
 
@@ -89,7 +89,7 @@ def _read_text(
     if not start.endswith(b"\n"):
         start += file.readline()
     for number, line in enumerate(chain(io.BytesIO(start), file), first_line):
-        # Some files hold words with spaces, so the numbers are taken from the right.
+        # Some words contain spaces, so the numbers are taken from the right.
         parts = line.rstrip().split(b" ")
         if width is None:
             width = max(len(parts) - 1, 1)
@@ -98,7 +98,9 @@ def _read_text(
                 f"expected a word and {width} numbers, found {len(parts)} fields.", source=name, line=number
             )
         try:
-            with np.errstate(over="ignore"):  # a number too large is one of those that are not finite
+            with np.errstate(
+                over="ignore"
+            ):  # a number that is too large becomes infinite and is refused below
                 rows.append(np.array(parts[-width:], np.float32))
             words.append(b" ".join(parts[:-width]).decode())
         except ValueError:

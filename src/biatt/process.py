@@ -1,0 +1,130 @@
+"""The process of the command line: its exit codes, signals and standard streams.
+
+| exit code | reason |
+|---|---|
+| 0 | success |
+| 1 | a fault of biatt, with a traceback |
+| 2 | bad input or bad options: one sentence on standard error |
+| 129, 143 | the signal SIGHUP or SIGTERM; temporary files are removed |
+| 130 | Ctrl-C |
+| 141 | the reader of the output has left, as in `biatt parse notes.txt | head` |
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, NoReturn
+
+from typer.core import TyperGroup
+
+from biatt.data.visible import visible
+from biatt.errors import BiattError
+
+BAD_INPUT, INTERRUPTED, READER_LEFT = 2, 130, 141
+TERMINATING = ("SIGHUP", "SIGTERM")  # Windows does not have the first
+
+
+class Verbs(TyperGroup):
+    """Ends every verb with the exit codes above."""
+
+    def make_context(self, *args: Any, **options: Any) -> Any:  # prints the help
+        with _exit_codes():
+            return super().make_context(*args, **options)
+
+    def invoke(self, ctx: Any) -> Any:
+        with _exit_codes():
+            return super().invoke(ctx)
+
+
+@contextmanager
+def _exit_codes() -> Iterator[None]:
+    try:
+        yield
+    except BiattError as error:
+        _exit(str(error), code=BAD_INPUT)
+    except KeyboardInterrupt:
+        _exit("interrupted.", code=INTERRUPTED)
+    except BrokenPipeError:
+        _exit_without_reader()
+    except SystemExit as error:
+        if isinstance(error.__context__, BrokenPipeError):  # which rich turns into exit code 1
+            _exit_without_reader()
+        raise
+
+
+def _exit(text: str, *, code: int) -> NoReturn:
+    print(f"biatt: {visible(text)}", file=sys.stderr)
+    raise SystemExit(code) from None
+
+
+def _exit_without_reader() -> NoReturn:
+    with suppress(OSError, ValueError, AttributeError):  # so that Python's last flush does not fail
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    raise SystemExit(READER_LEFT) from None
+
+
+def run(app: Callable[[], object]) -> None:
+    """Run the command line as a process of its own."""
+    log, handler = logging.getLogger("biatt"), StandardError()
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
+    try:
+        with _open_streams(), _signals():
+            app()
+    finally:
+        log.removeHandler(handler)
+
+
+@contextmanager
+def _signals() -> Iterator[None]:
+    numbers = [getattr(signal, name) for name in TERMINATING if hasattr(signal, name)]
+    chosen = [number for number in numbers if signal.getsignal(number) == signal.SIG_DFL]  # not with nohup
+    for number in chosen:
+        signal.signal(number, _terminate)
+    try:
+        yield
+    finally:
+        for number in chosen:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def _terminate(number: int, _: object) -> NoReturn:
+    """End by an exception, so that `finally` and `with` blocks remove temporary files."""
+    signal.signal(number, signal.SIG_IGN)  # a second signal must not stop that
+    raise SystemExit(128 + number)
+
+
+@contextmanager
+def _open_streams() -> Iterator[None]:
+    """Open /dev/null in the place of standard streams that are closed.
+
+    Else the next file that is opened would get their number, and print() without standard error would write
+    to standard output. sys.stdin and sys.stdout stay None, so that using them is an error.
+    """
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free
+    if sys.stderr is not None:
+        yield
+        return
+    try:
+        with open(os.devnull, "w") as sys.stderr:
+            yield
+    finally:
+        sys.stderr = None
+
+
+class StandardError(logging.Handler):
+    """Prints the package's log messages, such as that it compiles, to what standard error is at that time."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        with suppress(OSError, ValueError):  # standard error may be closed
+            if sys.stderr is not None:
+                print(f"biatt: {record.getMessage()}", file=sys.stderr, flush=True)

@@ -1,0 +1,145 @@
+"""The process of the command line: how it ends, whatever happens to its streams."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import biatt
+from biatt.data.toy_treebank import generate
+from builders import random_parser
+
+SOURCE = Path(biatt.__file__).parents[1]
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(SOURCE)}
+MAIN = [sys.executable, "-c", "import sys; sys.argv[0] = 'biatt'; from biatt.cli import main; main()"]
+LONGEST_WAIT = 120  # seconds
+
+pytestmark = [
+    pytest.mark.skipif(os.name != "posix", reason="signals and streams of POSIX"),
+    pytest.mark.slow,  # starts processes
+]
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("process")
+    random_parser().save(folder / "model")
+    biatt.write(generate(10), folder / "a.conllu")
+    return folder
+
+
+def run(
+    *words: str, folder: Path, redirection: str = "", **options: Any
+) -> subprocess.CompletedProcess[bytes]:
+    """A process whose streams the shell redirects or closes."""
+    command = ["sh", "-c", f'"$@" {redirection}', "sh", *MAIN, *words]
+    return subprocess.run(command, cwd=folder, env=ENVIRONMENT, capture_output=True, **options)
+
+
+EVALUATE = ["evaluate", "a.conllu", "a.conllu"]
+PARSE = ["parse", "--model", "model"]
+
+
+@pytest.mark.parametrize(
+    "words", [["generate", "9"], EVALUATE, [*EVALUATE, "--json"], ["--version"]], ids=str
+)
+def test_closed_output_is_one_sentence(data: Path, words: list[str]) -> None:
+    done = run(*words, folder=data, redirection=">&-")
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr == b"biatt: <stdout>: cannot be written: standard output is closed.\n"
+
+
+def test_closed_input_is_one_sentence(data: Path) -> None:
+    done = run(*PARSE, folder=data, redirection="<&-")
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr == b"biatt: <stdin>: cannot be read: standard input is closed.\n"
+
+
+def test_output_to_a_file_needs_no_standard_streams(data: Path) -> None:
+    for redirection in ("<&- >&- 2>&-", ""):
+        (data / "new.conllu").unlink(missing_ok=True)
+        done = run("generate", "10", "-o", "new.conllu", folder=data, redirection=redirection)
+        assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+        assert (data / "new.conllu").read_bytes() == (data / "a.conllu").read_bytes()
+
+
+def test_errors_are_not_printed_on_standard_output(data: Path) -> None:
+    done = run("info", "gone", folder=data, redirection="2>&-")
+    assert (done.returncode, done.stdout, done.stderr) == (2, b"", b"")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full on this system")
+@pytest.mark.parametrize("words", [["generate", "9"], EVALUATE, [*EVALUATE, "--json"]], ids=str)
+def test_full_output_is_one_sentence(data: Path, words: list[str]) -> None:
+    done = run(*words, folder=data, redirection="> /dev/full")
+    assert done.returncode == 2
+    assert done.stderr == b"biatt: <stdout>: cannot be written: no space left on device.\n"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["generate", "9"],
+        EVALUATE,
+        [*EVALUATE, "--json"],
+        ["compare", "a.conllu", "a.conllu", "a.conllu", "--samples", "9"],
+        ["raw", "a.conllu"],
+        ["info", "model"],
+        [*PARSE, "a.conllu"],
+        ["train", "--settings"],
+        ["--version"],
+        ["--help"],
+    ],
+    ids=lambda words: " ".join(words[:3]),
+)
+def test_reader_that_leaves_is_met_with_silence_and_141(data: Path, words: list[str]) -> None:
+    out, into = os.pipe()
+    os.close(out)
+    try:
+        done = subprocess.run([*MAIN, *words], cwd=data, env=ENVIRONMENT, stdout=into, stderr=subprocess.PIPE)
+    finally:
+        os.close(into)
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP", "SIGINT"])
+def test_signal_leaves_no_temporary_file(data: Path, tmp_path: Path, name: str) -> None:
+    number = getattr(signal, name)
+    model, target = data / "model", tmp_path / "new.conllu"
+    process = subprocess.Popen(
+        [*MAIN, "parse", "--model", str(model), "--output", str(target)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=ENVIRONMENT,
+        # Tests that run in the background of a shell ignore some signals, and so would their children.
+        preexec_fn=partial(signal.signal, number, signal.SIG_DFL),
+    )
+    assert process.stdin is not None
+    with process:
+        try:
+            process.stdin.write(generate(1)[0].to_text().encode())
+            process.stdin.flush()
+            end = time.monotonic() + LONGEST_WAIT
+            while not list(tmp_path.glob(".*.tmp")):  # until it has begun to write
+                assert process.poll() is None
+                assert time.monotonic() < end
+                time.sleep(0.01)
+            process.send_signal(number)
+            out, error = process.communicate(timeout=LONGEST_WAIT)
+        finally:
+            process.kill()
+    assert list(tmp_path.iterdir()) == []
+    assert out == b""
+    if name == "SIGINT":
+        assert (process.returncode, error) == (130, b"biatt: interrupted.\n")
+    else:
+        assert (process.returncode, error) == (128 + number, b"")
