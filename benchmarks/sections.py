@@ -23,9 +23,9 @@ from biatt import decode
 from biatt.data.conll import read, write
 from biatt.data.sentence import Sentence
 from biatt.encoding.batches import Batch, by_length, collate, shuffled
-from biatt.network.autograd import in_threads
+from biatt.network.autograd import FUSED, in_threads
 from biatt.network.losses import log_likelihood
-from biatt.network.model import BiAtt
+from biatt.network.model import PLAIN, BiAtt
 from biatt.parser import BATCH_WORDS, WINDOW_SENTENCES, Parser
 from biatt.presets import PRESETS
 from biatt.threads import run
@@ -363,9 +363,8 @@ def _steps(
 ) -> Callable[[], object]:
     """A function that trains a network of its own, with the parser's weights, on the batches."""
     config, vocabulary = parser.config, parser.vocabulary
-    network = BiAtt(
-        config.model, rows=vocabulary.size, relations=len(vocabulary.relations), fused=fused
-    ).train()
+    size = {"rows": vocabulary.size, "relations": len(vocabulary.relations)}
+    network = BiAtt(config.model, **size, operations=FUSED if fused else PLAIN).train()
     network.load_state_dict({name: torch.tensor(value) for name, value in parser.weights.items()})
     adam = Adam(dict(network.named_parameters()), config.training, threads=threads)
 

@@ -41,7 +41,7 @@ from biatt.weights import labeller_shapes, parser_shapes
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from biatt.network.model import BiAtt, Noise, Output
+    from biatt.network.model import BiAtt, Noise, ParserOutput
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -200,6 +200,18 @@ def random_sentences(lengths: list[int], *, seed: int = 0) -> list[Encoded]:
     ]
 
 
+@st.composite
+def encoded_sentences(draw: st.DrawFn) -> Encoded:
+    """Short sentences with any rows, heads and relations, unknown ones included."""
+    n = draw(st.integers(1, 4))
+    bag = st.lists(st.integers(1, ROWS - 1), max_size=3)
+    return encoded(
+        draw(st.lists(bag, min_size=n, max_size=n)),
+        draw(st.lists(st.integers(0, n), min_size=n, max_size=n)),
+        draw(st.lists(st.integers(-1, RELATIONS - 1), min_size=n, max_size=n)),
+    )
+
+
 # Results of networks
 
 
@@ -210,19 +222,17 @@ def parts(found: Scores) -> list[Array]:
 
 def sentence_scores(model: BiAtt, batch: Batch) -> list[Scores]:
     """The scores of each sentence of a batch."""
-    from biatt.network.model import scores
+    from biatt.network.scoring import scores
 
     return split_scores(scores(model(batch)), batch.words)
 
 
-def log_y_by_head(output: Output) -> Array:
+def log_y_by_head(output: ParserOutput) -> Array:
     """The log-probabilities of the relations of the only sentence, with each head for all words."""
     import torch
 
-    from biatt.network.model import pair_logits
-
-    n = len(output.relations)
-    logits = [pair_logits(output, torch.full((n,), head)) for head in range(n + 1)]
+    n = len(output.logits)
+    logits = [output.relation_logits(torch.full((n,), head)) for head in range(n + 1)]
     return torch.log_softmax(torch.stack(logits, 1), -1).detach().numpy()
 
 

@@ -7,6 +7,7 @@ would compile the same kernels at the same time.
 from __future__ import annotations
 
 from biatt.encoding.batches import collate
+from biatt.network.autograd import FUSED
 from biatt.network.model import BiAtt
 from builders import LARGER, RELATIONS, ROWS, TREEBANK, gradients, network, random_parser, random_sentences
 
@@ -24,7 +25,7 @@ def compile_training() -> None:
     batch = collate(random_sentences([3, 1]))
     for variant in ({}, LARGER, {"attention": "single", "feedback": False}):
         reference = network(variant)
-        fused = BiAtt(reference.config, rows=ROWS, relations=RELATIONS, fused=True)
+        fused = BiAtt(reference.config, rows=ROWS, relations=RELATIONS, operations=FUSED)
         fused.load_state_dict(reference.state_dict())
         gradients(fused, batch)
 

@@ -77,9 +77,9 @@ class Parser:
         if device == "cpu" and fused is not False:
             self.network = FusedNetwork(config.model, self.weights, **size)
         else:
-            from biatt.network.model import load_network
+            from biatt.network.scoring import TorchNetwork
 
-            self.network = load_network(config.model, self.weights, device=device, **size)
+            self.network = TorchNetwork(config.model, self.weights, device=device, **size)
 
     @classmethod
     def load(cls, folder: str | Path, *, device: str = "cpu", fused: bool | None = None) -> Parser:

@@ -14,19 +14,20 @@ from biatt.annotate.tagger import Tagger, gold_columns, labels_of
 from biatt.data.sentence import FEATS, HEAD, LEMMA, UPOS, XPOS, Sentence
 from biatt.data.toy_treebank import generate
 from biatt.encoding.batches import collate
-from biatt.network.model import Labeller
+from biatt.network.autograd import FUSED
+from biatt.network.model import PLAIN, Labeller, Operations
 from builders import random_tagger
 
 TREEBANK = generate(40, seed=5)
 BARE = [Sentence.from_words(sentence.forms) for sentence in TREEBANK]
 
 
-@pytest.mark.parametrize("fused", [True, False])
+@pytest.mark.parametrize("operations", [FUSED, PLAIN], ids=["fused", "plain"])
 @pytest.mark.parametrize("reset", ["before", "after"])
-def test_network_without_torch_is_the_one_in_torch(reset: str, fused: bool) -> None:
+def test_network_without_torch_is_the_one_in_torch(reset: str, operations: Operations) -> None:
     tagger = random_tagger(replace(random_tagger().config.model, reset=reset))
     network = Labeller(
-        tagger.config.model, rows=tagger.vocabulary.size, labels=tagger.labels.size, fused=fused
+        tagger.config.model, rows=tagger.vocabulary.size, labels=tagger.labels.size, operations=operations
     )
     network.load_state_dict({name: torch.from_numpy(value) for name, value in tagger.weights.items()})
     batch = collate([tagger.vocabulary.encode(sentence) for sentence in BARE[:7]])

@@ -16,7 +16,8 @@ from biatt.data.scores import Scores, split_scores
 from biatt.encoding.batches import Batch, collate
 from biatt.errors import ModelError
 from biatt.kernels.forward import FusedNetwork
-from biatt.network.model import BiAtt, scores
+from biatt.network.model import BiAtt
+from biatt.network.scoring import scores
 from biatt.weights import parser_shapes
 from builders import (
     RELATIONS,

@@ -13,10 +13,9 @@ from torch import Tensor
 
 from biatt.config import ParserConfig
 from biatt.encoding.batches import Batch, collate
-from biatt.network import autograd as fused
-from biatt.network import model
+from biatt.network.autograd import FUSED, in_threads
 from biatt.network.losses import log_likelihood
-from biatt.network.model import BiAtt
+from biatt.network.model import PLAIN, BiAtt, GruTensors, LookupTensors, Operations
 from builders import (
     LARGER,
     RELATIONS,
@@ -41,7 +40,7 @@ def pair(variant: dict[str, Any], **options: Any) -> tuple[BiAtt, BiAtt]:
     with torch.no_grad():  # larger ones lead to states in the hundreds, where float32 has few digits left
         for parameter in reference.parameters():
             parameter.mul_(0.5)
-    result = BiAtt(reference.config, rows=ROWS, relations=RELATIONS, fused=True)
+    result = BiAtt(reference.config, rows=ROWS, relations=RELATIONS, operations=FUSED)
     result.load_state_dict(reference.state_dict())
     reference.load_state_dict(result.state_dict())  # rounded alike
     return result, reference
@@ -80,7 +79,7 @@ def test_fused_network_equals_the_equations_step_by_step(variant: dict[str, Any]
     (sentence,) = random_sentences([5], seed=2)
     log_a, log_y = slow_forward(expected, sentence)
     output = found(collate([sentence]))
-    np.testing.assert_allclose(output.attention.detach().numpy(), log_a, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(output.log_a.detach().numpy(), log_a, rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose(log_y_by_head(output), log_y, rtol=1e-5, atol=1e-5)
 
 
@@ -120,23 +119,29 @@ def test_loss_with_dropout_and_smoothing_equals_that_of_the_torch_network(
 
 def test_operations_have_the_gradients_of_their_namesakes_for_any_outer_gradient() -> None:
     words, generator = np.array([3, 5, 1], np.int32), torch.Generator().manual_seed(0)
-    sizes = {
-        "recurrence": [(9, 5), (2, 5, 12), (2, 12), (2, 4, 12), (2, 4)],
-        "attention": [(2, 9, 4), (2, 12, 3), (1, 12, 4), (2, 4)],
-        "query_recurrence": [
-            *((9, 5), (12, 8), (2, 5, 12), (2, 12), (2, 4, 12), (2, 4)),
-            *((2, 8, 12), (2, 8, 3), (1, 8, 4), (2, 4, 4), (2, 4)),
-        ],
-    }
-    for name, shapes in sizes.items():
+    gru = [(2, 5, 12), (2, 12), (2, 4, 12), (2, 4)]
+    lookup = [(2, 8, 12), (2, 8, 3), (1, 8, 4), (2, 4, 4), (2, 4)]
+
+    def recurrence(run: Operations, x: Tensor, *gru: Tensor) -> tuple[Tensor]:
+        return (run.recurrence(x, GruTensors(*gru), words, "lr", reset="before"),)
+
+    def attention(run: Operations, *tensors: Tensor) -> tuple[Tensor, ...]:
+        return run.attention(*tensors, words)
+
+    def query_recurrence(run: Operations, x: Tensor, m: Tensor, *weights: Tensor) -> tuple[Tensor, ...]:
+        gru, lookup = GruTensors(*weights[:4]), LookupTensors(*weights[4:])
+        return run.query_recurrence(x, m, gru, lookup, words, "lr", reset="before")
+
+    for call, shapes in (
+        (recurrence, [(9, 5), *gru]),
+        (attention, [(2, 9, 4), (2, 12, 3), (1, 12, 4), (2, 4)]),
+        (query_recurrence, [(9, 5), (12, 8), *gru, *lookup]),
+    ):
         tensors = [torch.randn(shape, generator=generator) * 0.5 for shape in shapes]
-        options = {"reset": "before"} if name != "attention" else {}
-        rest = (words, "lr") if name != "attention" else (words,)
         results = []
-        for module in (fused, model):
+        for operations in (FUSED, PLAIN):
             inputs = [tensor.clone().requires_grad_() for tensor in tensors]
-            outputs = getattr(module, name)(*inputs, *rest, **options)
-            outputs = outputs if isinstance(outputs, tuple) else (outputs,)
+            outputs = call(operations, *inputs)
             outer = torch.Generator().manual_seed(1)
             total = sum(
                 (out.masked_fill(out == -torch.inf, 0) * torch.randn(out.shape, generator=outer)).sum()
@@ -158,10 +163,10 @@ def test_two_threads_give_the_same_numbers_and_the_same_bits_each_time(variant: 
     batch = collate(random_sentences([7, 2, 11, 1, 5, 5, 3, 9], seed=3))
 
     def run(threads: int) -> dict[str, Tensor]:
-        with fused.in_threads(threads):
+        with in_threads(threads):
             output = found(batch)
             results = gradients(found, batch)
-        return {**results, "log a": output.attention.exp().detach(), "log y": output.relations.detach()}
+        return {**results, "log a": output.log_a.exp().detach(), "log y": output.logits.detach()}
 
     one, two = run(1), run(2)
     for name, expected in one.items():
@@ -181,7 +186,7 @@ def test_scores_and_gradients_stay_finite_for_weights_a_hundred_times_too_large(
     variant: dict[str, Any], hidden: int
 ) -> None:
     config = ParserConfig(hidden=hidden, **variant)
-    large = BiAtt(config, rows=ROWS, relations=RELATIONS, fused=True)
+    large = BiAtt(config, rows=ROWS, relations=RELATIONS, operations=FUSED)
     for seed in range(2):
         large.initialise(torch.Generator().manual_seed(seed))
         with torch.no_grad():

@@ -274,8 +274,9 @@ def _gradients_of_panel(
         for s in range(low, k - 1):
             share = factors[s, k]
             slope = 0.0
-            for j in range(k):
+            for j in range(k):  # apart from the next loop: see `compiled_fast`
                 slope += slopes[s, j] * factors[k - 1, j]
+            for j in range(k):
                 through[j] += slopes[s, j] * share
             slopes[s, k] = slope
             children += slope * share

@@ -1,1 +1,8 @@
-"""The paper's network in torch: equations, losses, and the kernels as differentiable functions."""
+"""The network of the paper in torch, for training and for parsing on a GPU; the reference for the kernels."""
+
+from importlib.util import find_spec
+
+from biatt.errors import ConfigError
+
+if find_spec("torch") is None:
+    raise ConfigError("Training, and parsing on a GPU, need PyTorch: pip install 'biatt[train]'.")

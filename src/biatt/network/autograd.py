@@ -1,7 +1,7 @@
-"""The operations of `model.py` as differentiable functions around the fused recurrences.
+"""The operations of `model.py` around the compiled kernels, with their gradients: `FUSED`.
 
-They take and give the same tensors as their namesakes there. Directions run side by side in the threads that
-`in_threads` sets; torch's own threads would only be in their way.
+They take and return the same tensors. `in_threads` sets the number of threads that share their work; numpy's
+and torch's matrix products then use one thread each.
 """
 
 # mypy: allow-untyped-calls
@@ -21,6 +21,7 @@ from biatt.encoding.vocabulary import Indices
 from biatt.kernels import recurrences
 from biatt.kernels.products import Floats
 from biatt.kernels.recurrences import GruWeights, LookupWeights
+from biatt.network.model import GruTensors, LookupTensors, Operations
 from biatt.threads import one_matrix_thread
 
 _threads = 1
@@ -28,7 +29,7 @@ _threads = 1
 
 @contextmanager
 def in_threads(count: int) -> Iterator[None]:
-    """Run what is inside in so many threads."""
+    """Use so many threads for the operations inside the block."""
     global _threads
     before, _threads = _threads, count
     try:
@@ -38,30 +39,27 @@ def in_threads(count: int) -> Iterator[None]:
         _threads = before
 
 
-def recurrence(
-    x: Tensor, W: Tensor, bias: Tensor, U: Tensor, first: Tensor, lengths: Indices, directions: str,
-    *, reset: Reset,
-) -> Tensor:  # fmt: skip
-    result: Tensor = _Recurrence.apply(x, W, bias, U, first, lengths, directions, reset == "after")
-    return result
+def recurrence(x: Tensor, gru: GruTensors, lengths: Indices, directions: str, *, reset: Reset) -> Tensor:
+    states: Tensor = _Recurrence.apply(x, *gru, lengths, directions, reset == "after")
+    return states
 
 
 def attention(
     queries: Tensor, values: Tensor, projected: Tensor, v: Tensor, words: Indices
 ) -> tuple[Tensor, Tensor]:
-    result: tuple[Tensor, Tensor] = _Attention.apply(queries, values, projected, v, words)
-    return result
+    log_a, soft = _Attention.apply(queries, values, projected, v, words)
+    return log_a, soft
 
 
 def query_recurrence(
-    x: Tensor, m: Tensor, W: Tensor, bias: Tensor, U: Tensor, first: Tensor,
-    F: Tensor, V: Tensor, C: Tensor, D: Tensor, v: Tensor, words: Indices, directions: str,
+    x: Tensor, m: Tensor, gru: GruTensors, lookup: LookupTensors, words: Indices, directions: str,
     *, reset: Reset,
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
-    result: tuple[Tensor, Tensor, Tensor] = _QueryRecurrence.apply(
-        x, m, W, bias, U, first, F, V, C, D, v, words, directions, reset == "after"
-    )
-    return result
+    q, log_a, soft = _QueryRecurrence.apply(x, m, *gru, *lookup, words, directions, reset == "after")
+    return q, log_a, soft
+
+
+FUSED = Operations(recurrence, attention, query_recurrence)
 
 
 class _Recurrence(Function):

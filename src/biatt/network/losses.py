@@ -4,34 +4,37 @@ from __future__ import annotations
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
-from torch.nn import functional as F
+from torch.nn import functional
 
-from biatt.encoding.batches import Batch, word_positions
-from biatt.network.model import Output, pair_logits
+from biatt.encoding.batches import Batch
+from biatt.network.model import ParserOutput
 
 
-def log_likelihood(output: Output, batch: Batch, *, smoothing: float = 0.0) -> Tensor:
-    """Σ log y + log aˡ + log aʳ of the gold tree (section 3); relations unseen in training do not count.
+def log_likelihood(output: ParserOutput, batch: Batch, *, smoothing: float = 0.0) -> Tensor:
+    """Σ log y + log aˡ + log aʳ of the gold tree (section 3); relations unseen in training are ignored.
 
-    With smoothing, that share of each term is the mean over all choices instead of the gold one.
+    With smoothing, each log-probability is (1 − smoothing) · that of the gold choice + smoothing · the mean
+    over all choices.
     """
-    device = output.relations.device
+    device = output.logits.device
     heads = torch.from_numpy(batch.heads).long().to(device)
     relations = torch.from_numpy(batch.relations).long().to(device)
-    arcs = output.attention.gather(-1, heads.expand(len(output.attention), -1)[..., None]).sum()
+    arcs = output.log_a.gather(-1, heads.expand(len(output.log_a), -1)[..., None]).sum()
     if smoothing:
-        choices = torch.from_numpy(np.repeat(batch.words + 1, batch.words)).to(output.attention)
-        inside = output.attention.masked_fill(output.attention == -torch.inf, 0.0)
+        choices = torch.from_numpy(np.repeat(batch.words + 1, batch.words)).to(output.log_a)
+        inside = output.log_a.masked_fill(output.log_a == -torch.inf, 0.0)
         arcs = (1 - smoothing) * arcs + smoothing * (inside.sum(-1) / choices).sum()
-    logits = gold_logits(output, batch)
-    return arcs - F.cross_entropy(
+    logits = output.relation_logits(torch.from_numpy(gold_head_positions(batch)).to(device))
+    return arcs - functional.cross_entropy(
         logits, relations, ignore_index=-1, reduction="sum", label_smoothing=smoothing
     )
 
 
-def gold_logits(output: Output, batch: Batch) -> Tensor:
-    """The relations' scores given the gold heads: (N, R)."""
-    roots = word_positions(batch.words) - np.concatenate([np.arange(1, n + 1) for n in batch.words])
-    heads = torch.from_numpy(roots + np.maximum(batch.heads, 0))
-    return pair_logits(output, heads.to(output.relations.device))
+def gold_head_positions(batch: Batch) -> NDArray[np.int64]:
+    """The position in the batch, (N,), of the gold head of every word; of ROOT where there is none."""
+    words = batch.words.astype(np.int64)
+    roots = np.cumsum(words + 1) - (words + 1)  # (B,): the positions of the ROOTs
+    positions: NDArray[np.int64] = np.repeat(roots, words) + np.maximum(batch.heads, 0)
+    return positions

@@ -15,6 +15,7 @@ from biatt.annotate.labeller import NO_LABEL, Labels, best_labels
 from biatt.config import Settings
 from biatt.encoding.batches import Batch, collate, in_batches, with_dropout
 from biatt.encoding.vocabulary import Encoded, Indices
+from biatt.network.autograd import FUSED
 from biatt.network.model import Labeller, Noise
 from biatt.training.records import Record
 from biatt.training.run import Job, Run
@@ -51,7 +52,7 @@ class LabellerRun(Run):
         super().__init__(
             job,
             config.training,
-            Labeller(config.model, rows=rows, labels=labels.size, fused=True),
+            Labeller(config.model, rows=rows, labels=labels.size, operations=FUSED),
             [sentence.words for sentence in train.sentences],
             stage=stage,
         )

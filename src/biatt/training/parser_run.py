@@ -23,8 +23,10 @@ from biatt.encoding.vocabulary import Indices, Vocabulary
 from biatt.encoding.word_vectors import WordVectors
 from biatt.evaluation.trees import compared_relations, scored_trees, scoring_options
 from biatt.model_folder import member_folder
+from biatt.network.autograd import FUSED
 from biatt.network.losses import log_likelihood
-from biatt.network.model import BiAtt, Noise, scores, torch_device
+from biatt.network.model import PLAIN, BiAtt, Noise
+from biatt.network.scoring import scores, torch_device
 from biatt.parser import BATCH_WORDS, Parser
 from biatt.training.card import Origin, label_accuracies, model_card
 from biatt.training.records import Record
@@ -94,7 +96,10 @@ class ParserRun(Run):
         drop_rates = np.where(is_tag, config.training.tag_dropout, config.training.word_dropout)
         self.drop_rates = drop_rates.astype(np.float32)
         network = BiAtt(
-            config.model, rows=vocabulary.size, relations=len(vocabulary.relations), fused=device == "cpu"
+            config.model,
+            rows=vocabulary.size,
+            relations=len(vocabulary.relations),
+            operations=FUSED if device == "cpu" else PLAIN,
         )
         super().__init__(
             job,

@@ -37,7 +37,7 @@ def train(
     and the parser with the tagger's tags. `ensemble` is a number of parsers to train, with consecutive seeds;
     their probabilities are averaged. `licence` and `command` are for the model card.
     """
-    from biatt.network.model import torch_device  # says what to install if there is no torch
+    from biatt.network.scoring import torch_device  # says what to install if there is no torch
     from biatt.training.parser_run import train_parsers
     from biatt.training.pipeline import train_pipeline
     from biatt.training.run import Job
