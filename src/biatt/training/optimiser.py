@@ -1,7 +1,7 @@
-"""Adam, with the rows of **E** updated only when a batch holds them, as the authors do.
+"""Adam, with the rows of **E** updated only by batches that contain them, as in the authors' program.
 
-A row has its own moments and its own count of steps. A batch touches a few hundred of many thousand rows,
-so this is also what keeps small batches affordable.
+Each row has its own moments and its own count of steps. A batch contains a few hundred of many thousand rows,
+so this also makes steps fast. Dense parameters are updated by torch's fused Adam.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 import torch
 from torch import Tensor, nn
+from torch.optim.adam import adam
 
 from biatt.config import TrainingConfig
 from biatt.threads import run
@@ -19,7 +20,7 @@ EPSILON = 1e-8  # the authors'
 
 
 class Adam:
-    """`threads` share the dense parameters, and change nothing else."""
+    """Steps of all parameters; `threads` share the dense ones, which does not change the result."""
 
     def __init__(
         self, parameters: Mapping[str, nn.Parameter], config: TrainingConfig, *, threads: int = 1
@@ -53,27 +54,28 @@ class Adam:
         for parameter in self.parameters.values():
             parameter.grad = None
 
-    @torch.no_grad()  # which each thread has to say for itself
+    @torch.no_grad()  # is a setting of each thread
     def _step_dense(
         self, names: list[str], gradients: Mapping[str, Tensor], excess: Tensor, rate: float
     ) -> None:
-        # One count serves a dense parameter.
-        steps = [self.moments[f"{name}.steps"][:1].view(()) for name in names]
-        torch._fused_adam_(
+        # The function, not the class torch.optim.Adam: it divides the gradients by `grad_scale` in the same
+        # pass, and works on moments that a checkpoint can save by name.
+        adam(
             [self.parameters[name] for name in names],
             [gradients[name] for name in names],
             [self.moments[f"{name}.first"] for name in names],
             [self.moments[f"{name}.second"] for name in names],
             [],
-            [step.add_(1) for step in steps],
+            [self.moments[f"{name}.steps"][:1].view(()) for name in names],  # all rows have the same count
+            fused=True,
+            grad_scale=excess,
             lr=rate,
             beta1=BETA1,
             beta2=self.config.beta2,
-            weight_decay=0.0,
             eps=EPSILON,
+            weight_decay=0.0,
             amsgrad=False,
             maximize=False,
-            grad_scale=excess,
         )
 
     def _step_rows(self, name: str, rows: Tensor, gradient: Tensor, rate: float) -> None:
