@@ -41,7 +41,7 @@ from biatt.weights import labeller_shapes, parser_shapes
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from biatt.network.model import BiAtt, Noise, ParserOutput
+    from biatt.network.model import BiAtt, Dropout, ParserOutput
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -164,13 +164,13 @@ def network(variant: dict[str, Any], *, hidden: int = 3, embedding: int = 2, see
     return result
 
 
-def noise(share: float, *, seed: int = 0) -> Noise:
-    """Dropout of this share."""
+def dropout(rate: float, *, seed: int = 0) -> Dropout:
+    """Dropout at this rate."""
     import torch
 
-    from biatt.network.model import Noise
+    from biatt.network.model import Dropout
 
-    return Noise(share, torch.Generator().manual_seed(seed))
+    return Dropout(rate, torch.Generator().manual_seed(seed))
 
 
 # Sentences as rows of E

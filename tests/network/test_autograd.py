@@ -21,12 +21,12 @@ from builders import (
     RELATIONS,
     ROWS,
     VARIANTS,
+    dropout,
     every_ablation,
     every_variant,
     gradients,
     log_y_by_head,
     network,
-    noise,
     parts,
     random_sentences,
     sentence_scores,
@@ -108,7 +108,7 @@ def test_loss_with_dropout_and_smoothing_equals_that_of_the_torch_network(
     variant: dict[str, Any],
 ) -> None:
     def objective(network: BiAtt, batch: Batch) -> Tensor:
-        return log_likelihood(network(batch, noise(0.3)), batch, smoothing=0.1)
+        return log_likelihood(network(batch, dropout(0.3)), batch, smoothing=0.1)
 
     found, expected = pair(variant, hidden=6, embedding=5)
     batch = collate(random_sentences([3, 1, 9, 5]))

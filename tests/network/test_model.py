@@ -18,10 +18,10 @@ from biatt.encoding.vocabulary import Encoded
 from biatt.network.losses import log_likelihood
 from biatt.network.model import (
     BiAtt,
+    Dropout,
     Grid,
     GruTensors,
     LookupTensors,
-    Noise,
     attention,
     gru_step,
     query_recurrence,
@@ -32,6 +32,7 @@ from builders import (
     RELATIONS,
     ROWS,
     VARIANTS,
+    dropout,
     encoded,
     encoded_sentences,
     every_ablation,
@@ -39,7 +40,6 @@ from builders import (
     gradients,
     log_y_by_head,
     network,
-    noise,
     parts,
     random_sentences,
     sentence_scores,
@@ -285,7 +285,7 @@ def test_padding_can_be_undone_and_follows_the_reading_order(lengths: list[int])
 # Dropout
 
 
-class Remembering(Noise):
+class Remembering(Dropout):
     """Dropout that keeps its masks."""
 
     def __init__(self, rate: float, *, seed: int = 0) -> None:
@@ -308,7 +308,7 @@ def test_all_words_of_a_sentence_lose_the_same_numbers(
 ) -> None:
     sentence_of = torch.repeat_interleave(torch.arange(len(lengths)), torch.tensor(lengths))
     rows = torch.rand(*directions, sum(lengths), 7, dtype=torch.float64) + 1
-    masks = (noise(share, seed=seed)(rows, sentence_of) / rows).numpy()
+    masks = (dropout(share, seed=seed)(rows, sentence_of) / rows).numpy()
     assert (np.isclose(masks, 0) | np.isclose(masks, 1 / (1 - share))).all()
     for i in range(len(lengths)):
         own = masks[..., sentence_of.numpy() == i, :]
@@ -317,7 +317,7 @@ def test_all_words_of_a_sentence_lose_the_same_numbers(
 
 @pytest.mark.parametrize("share", [0.2, 0.7])
 def test_dropout_leaves_out_its_share_and_keeps_the_mean(share: float) -> None:
-    found = noise(share)(torch.ones(2, 100, 100), torch.arange(100))  # each row a sentence
+    found = dropout(share)(torch.ones(2, 100, 100), torch.arange(100))  # each row a sentence
     error = 5 * np.sqrt(share * (1 - share) / 20_000)  # five standard errors
     assert (found == 0).float().mean().item() == pytest.approx(share, abs=error)
     assert found.mean().item() == pytest.approx(1.0, abs=error / (1 - share))
@@ -336,13 +336,13 @@ def test_dropout_is_of_embeddings_memory_and_the_relations_queries(variant: dict
     assert all((mask == 0).any() for mask in remembering.masks)
 
 
-def test_dropout_is_the_same_for_a_seed_and_none_without_noise() -> None:
+def test_dropout_is_the_same_for_a_seed_and_none_without_it() -> None:
     model, batch = network(LARGER), collate(random_sentences([4, 2]))
-    one, same, other = (model(batch, noise(0.3, seed=seed)).logits for seed in (1, 1, 2))
+    one, same, other = (model(batch, dropout(0.3, seed=seed)).logits for seed in (1, 1, 2))
     assert torch.equal(one, same)
     assert not torch.equal(one, other)
     for mode in (model.train(), model.eval()):
-        assert torch.equal(mode(batch).logits, model(batch, noise(0.0)).logits)
+        assert torch.equal(mode(batch).logits, model(batch, dropout(0.0)).logits)
     assert not torch.equal(model(batch).logits, one)
 
 

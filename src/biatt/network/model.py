@@ -74,7 +74,7 @@ class ParserOutput(NamedTuple):
         return self.logits + hidden @ layer.out
 
 
-class Noise:
+class Dropout:
     """Dropout with one mask for all words of a sentence."""
 
     def __init__(self, rate: float, generator: torch.Generator) -> None:
@@ -88,7 +88,7 @@ class Noise:
         return rows * mask[..., sentences, :]
 
 
-def no_noise(rows: Tensor, sentences: Tensor) -> Tensor:
+def no_dropout(rows: Tensor, sentences: Tensor) -> Tensor:
     return rows
 
 
@@ -270,9 +270,9 @@ class Encoder(nn.Module):
                 values = torch.empty(parameter.shape).normal_(0.0, DEVIATION, generator=generator)
                 parameter.copy_(values)  # drawn on the CPU, so that a seed means the same everywhere
 
-    def encode(self, batch: Batch, noise: Noise | None) -> tuple[Tensor, Tensor]:
+    def encode(self, batch: Batch, dropout: Dropout | None) -> tuple[Tensor, Tensor]:
         """x (M, h) and m (M, 2h)."""
-        device, drop = self.P.device, noise or no_noise
+        device, drop = self.P.device, dropout or no_dropout
         sentences = torch.from_numpy(sentence_numbers(batch.words)).to(device)  # (M,)
 
         # Token embeddings (2.1): x = LReL[P (E e + …)]
@@ -310,9 +310,9 @@ class BiAtt(Encoder):
         super().__init__(config, parser_shapes(config, rows=rows, relations=relations), operations)
         self.directions = DIRECTIONS[config.directions]
 
-    def forward(self, batch: Batch, noise: Noise | None = None) -> ParserOutput:
-        device, reset, drop = self.P.device, self.config.reset, noise or no_noise
-        x, m = self.encode(batch, noise)
+    def forward(self, batch: Batch, dropout: Dropout | None = None) -> ParserOutput:
+        device, reset, drop = self.P.device, self.config.reset, dropout or no_dropout
+        x, m = self.encode(batch, dropout)
 
         # Query components (2.2): q and a, equations 1 and 2, and the soft headwords m̃, multiplied by U
         is_word = torch.from_numpy(word_positions(batch.words)).to(device)  # (N,)
@@ -348,8 +348,8 @@ class Labeller(Encoder):
     ) -> None:
         super().__init__(config, labeller_shapes(config, rows=rows, labels=labels), operations)
 
-    def forward(self, batch: Batch, noise: Noise | None = None) -> Tensor:
+    def forward(self, batch: Batch, dropout: Dropout | None = None) -> Tensor:
         """Scores before softmax, (N, labels of all kinds)."""
-        _, m = self.encode(batch, noise)
+        _, m = self.encode(batch, dropout)
         is_word = torch.from_numpy(word_positions(batch.words)).to(m.device)
         return m[is_word] @ self.out + self.out_bias

@@ -16,7 +16,7 @@ from biatt.config import Settings
 from biatt.encoding.batches import Batch, collate, in_batches, with_dropout
 from biatt.encoding.vocabulary import Encoded, Indices
 from biatt.network.autograd import FUSED
-from biatt.network.model import Labeller, Noise
+from biatt.network.model import Dropout, Labeller
 from biatt.training.records import Record
 from biatt.training.run import Job, Run
 
@@ -58,13 +58,13 @@ class LabellerRun(Run):
         )
 
     def loss(
-        self, indices: list[int], noise: Noise | None, generator: np.random.Generator
+        self, indices: list[int], dropout: Dropout | None, generator: np.random.Generator
     ) -> tuple[Tensor, int]:
         batch = collate([self.train.sentences[i] for i in indices])
         if self.training.word_dropout:
             batch = with_dropout(batch, self.dropped_rows, self.drop_rates, generator)
         words = int(batch.words.sum())
-        scores = self.network(batch, noise)
+        scores = self.network(batch, dropout)
         losses = self._losses(scores, self.train.labels, indices, self.training.smoothing)
         return losses.sum() / words, words
 

@@ -25,7 +25,7 @@ from biatt.evaluation.trees import compared_relations, scored_trees, scoring_opt
 from biatt.model_folder import member_folder
 from biatt.network.autograd import FUSED
 from biatt.network.losses import log_likelihood
-from biatt.network.model import PLAIN, BiAtt, Noise
+from biatt.network.model import PLAIN, BiAtt, Dropout
 from biatt.network.scoring import scores, torch_device
 from biatt.parser import BATCH_WORDS, Parser
 from biatt.training.card import Origin, label_accuracies, model_card
@@ -116,13 +116,13 @@ class ParserRun(Run):
         )
 
     def loss(
-        self, indices: list[int], noise: Noise | None, generator: np.random.Generator
+        self, indices: list[int], dropout: Dropout | None, generator: np.random.Generator
     ) -> tuple[Tensor, int]:
         batch = collate([self.train[i] for i in indices])
         if self.drop_rates.any():
             batch = with_dropout(batch, self.dropped_rows, self.drop_rates, generator)
         words = int(batch.words.sum())
-        output = self.network(batch, noise)
+        output = self.network(batch, dropout)
         return -log_likelihood(output, batch, smoothing=self.training.smoothing) / words, words
 
     @torch.no_grad()

@@ -28,7 +28,7 @@ from biatt.encoding.batches import shuffled
 from biatt.errors import TrainingError
 from biatt.model_folder import CHECKPOINT, is_finished
 from biatt.network.autograd import in_threads
-from biatt.network.model import Encoder, Noise
+from biatt.network.model import Dropout, Encoder
 from biatt.training.checkpoint import State, load_checkpoint, save_checkpoint, with_prefix
 from biatt.training.claim import make_folder
 from biatt.training.listener import Listener
@@ -94,7 +94,7 @@ class Run(ABC):
 
     @abstractmethod
     def loss(
-        self, indices: list[int], noise: Noise | None, generator: np.random.Generator
+        self, indices: list[int], dropout: Dropout | None, generator: np.random.Generator
     ) -> tuple[Tensor, int]:
         """The mean loss of the words of a batch, and their number."""
 
@@ -148,14 +148,14 @@ class Run(ABC):
         self.listener.start(title, self.words, words_after=words_after)
         self.network.train()
         generator = np.random.default_rng([self.seed, epoch])
-        noise = None
+        dropout = None
         if self.training.dropout:
-            noise_generator = torch.Generator().manual_seed(int(generator.integers(2**62)))
-            noise = Noise(self.training.dropout, noise_generator)
+            mask_generator = torch.Generator().manual_seed(int(generator.integers(2**62)))
+            dropout = Dropout(self.training.dropout, mask_generator)
         done, total = 0, 0.0
         batches = shuffled(self.lengths, batch_words=self.training.batch_words, generator=generator)
         for indices in batches:
-            loss, words = self.loss(indices, noise, generator)
+            loss, words = self.loss(indices, dropout, generator)
             value = float(loss.detach())
             self.check_finite("loss", value)
             loss.backward()
