@@ -1,4 +1,4 @@
-"""The fused network against the torch one, and against the equations in slow motion."""
+"""The network around the compiled kernels against the plain one in torch and the paper's equations."""
 
 from __future__ import annotations
 
@@ -34,31 +34,31 @@ from builders import (
 from equations import slow_forward
 
 
-def pair(variant: dict[str, Any], **options: Any) -> tuple[BiAtt, BiAtt]:
-    """A fused network, and the torch one of the same weights in double precision."""
+def fused_and_plain(variant: dict[str, Any], **options: Any) -> tuple[BiAtt, BiAtt]:
+    """A fused network in float32, and a plain one with the same weights in float64."""
     reference = network(variant, **options)
-    with torch.no_grad():  # larger ones lead to states in the hundreds, where float32 has few digits left
+    with torch.no_grad():  # larger weights give states in the hundreds, where float32 has few digits
         for parameter in reference.parameters():
             parameter.mul_(0.5)
     result = BiAtt(reference.config, rows=ROWS, relations=RELATIONS, operations=FUSED)
     result.load_state_dict(reference.state_dict())
-    reference.load_state_dict(result.state_dict())  # rounded alike
+    reference.load_state_dict(result.state_dict())  # rounded to float32
     return result, reference
 
 
-def assert_same_scores(found: BiAtt, expected: BiAtt, batch: Batch, *, tolerance: float) -> None:
-    for one, other in zip(sentence_scores(found, batch), sentence_scores(expected, batch), strict=True):
-        for part, wanted in zip(parts(one), parts(other), strict=True):
-            np.testing.assert_allclose(part, wanted, rtol=tolerance, atol=tolerance)
+def assert_same_scores(fused: BiAtt, plain: BiAtt, batch: Batch, *, tolerance: float) -> None:
+    for one, other in zip(sentence_scores(fused, batch), sentence_scores(plain, batch), strict=True):
+        for part, value in zip(parts(one), parts(other), strict=True):
+            np.testing.assert_allclose(part, value, rtol=tolerance, atol=tolerance)
 
 
 def assert_same_gradients(
-    found: dict[str, Tensor], expected: dict[str, Tensor], *, relative: float, scale: float = 0.0
+    fused: dict[str, Tensor], expected: dict[str, Tensor], *, relative: float, scale: float = 0.0
 ) -> None:
-    assert found.keys() == expected.keys()
-    for name, wanted in expected.items():
-        error = (found[name].double() - wanted).abs().max().item()
-        assert error <= relative * max(wanted.abs().max().item(), scale), name
+    assert fused.keys() == expected.keys()
+    for name, value in expected.items():
+        error = (fused[name].double() - value).abs().max().item()
+        assert error <= relative * max(value.abs().max().item(), scale), name
 
 
 # The same numbers
@@ -67,18 +67,18 @@ def assert_same_gradients(
 @every_variant
 @pytest.mark.parametrize("lengths", [[1], [1, 1, 1], [6], [3, 1, 9, 3, 5, 12, 1]], ids=str)
 def test_fused_network_equals_the_torch_network(variant: dict[str, Any], lengths: list[int]) -> None:
-    found, expected = pair(variant, hidden=6, embedding=5)
+    fused, plain = fused_and_plain(variant, hidden=6, embedding=5)
     batch = collate(random_sentences(lengths))
-    assert_same_scores(found, expected, batch, tolerance=1e-5)
-    assert_same_gradients(gradients(found, batch), gradients(expected, batch), relative=1e-4)
+    assert_same_scores(fused, plain, batch, tolerance=1e-5)
+    assert_same_gradients(gradients(fused, batch), gradients(plain, batch), relative=1e-4)
 
 
 @every_variant
 def test_fused_network_equals_the_equations_step_by_step(variant: dict[str, Any]) -> None:
-    found, expected = pair(variant, hidden=5, seed=2)
+    fused, plain = fused_and_plain(variant, hidden=5, seed=2)
     (sentence,) = random_sentences([5], seed=2)
-    log_a, log_y = slow_forward(expected, sentence)
-    output = found(collate([sentence]))
+    log_a, log_y = slow_forward(plain, sentence)
+    output = fused(collate([sentence]))
     np.testing.assert_allclose(output.log_a.detach().numpy(), log_a, rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose(log_y_by_head(output), log_y, rtol=1e-5, atol=1e-5)
 
@@ -94,13 +94,13 @@ def test_fused_network_equals_the_equations_step_by_step(variant: dict[str, Any]
 def test_fused_network_equals_the_torch_network_for_any_shape(
     variant: dict[str, Any], hidden: int, embedding: int, lengths: list[int], seed: int
 ) -> None:
-    found, expected = pair(variant, hidden=hidden, embedding=embedding, seed=seed)
+    fused, plain = fused_and_plain(variant, hidden=hidden, embedding=embedding, seed=seed)
     batch = collate(random_sentences(lengths, seed=seed))
-    assert_same_scores(found, expected, batch, tolerance=1e-5)
-    wanted = gradients(expected, batch)
+    assert_same_scores(fused, plain, batch, tolerance=1e-5)
+    expected = gradients(plain, batch)
     # Gradients that are nearly 0 beside the others, as that of D for tiny states, are sums that cancel.
-    scale = 1e-2 * max(value.abs().max().item() for value in wanted.values())
-    assert_same_gradients(gradients(found, batch), wanted, relative=1e-4, scale=scale)
+    scale = 1e-2 * max(value.abs().max().item() for value in expected.values())
+    assert_same_gradients(gradients(fused, batch), expected, relative=1e-4, scale=scale)
 
 
 @pytest.mark.parametrize("variant", [{}, LARGER, {**LARGER, "feedback": False}], ids=str)
@@ -110,11 +110,11 @@ def test_loss_with_dropout_and_smoothing_equals_that_of_the_torch_network(
     def objective(network: BiAtt, batch: Batch) -> Tensor:
         return log_likelihood(network(batch, dropout(0.3)), batch, smoothing=0.1)
 
-    found, expected = pair(variant, hidden=6, embedding=5)
+    fused, plain = fused_and_plain(variant, hidden=6, embedding=5)
     batch = collate(random_sentences([3, 1, 9, 5]))
-    assert objective(found, batch).item() == pytest.approx(objective(expected, batch).item(), rel=1e-5)
-    wanted = gradients(expected, batch, objective)
-    assert_same_gradients(gradients(found, batch, objective), wanted, relative=1e-4)
+    assert objective(fused, batch).item() == pytest.approx(objective(plain, batch).item(), rel=1e-5)
+    expected = gradients(plain, batch, objective)
+    assert_same_gradients(gradients(fused, batch, objective), expected, relative=1e-4)
 
 
 def test_operations_have_the_gradients_of_their_namesakes_for_any_outer_gradient() -> None:
@@ -150,8 +150,8 @@ def test_operations_have_the_gradients_of_their_namesakes_for_any_outer_gradient
             total.backward()
             results.append([*outputs, *(tensor.grad for tensor in inputs)])
             assert all(torch.equal(one, other) for one, other in zip(inputs, tensors, strict=True))
-        for found, expected in zip(*results, strict=True):
-            torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
+        for fused, expected in zip(*results, strict=True):
+            torch.testing.assert_close(fused, expected, rtol=1e-4, atol=1e-5)
 
 
 # Threads
@@ -159,13 +159,13 @@ def test_operations_have_the_gradients_of_their_namesakes_for_any_outer_gradient
 
 @every_ablation
 def test_two_threads_give_the_same_numbers_and_the_same_bits_each_time(variant: dict[str, Any]) -> None:
-    found, _ = pair(variant, hidden=9, seed=3)
+    fused, _ = fused_and_plain(variant, hidden=9, seed=3)
     batch = collate(random_sentences([7, 2, 11, 1, 5, 5, 3, 9], seed=3))
 
     def run(threads: int) -> dict[str, Tensor]:
         with in_threads(threads):
-            output = found(batch)
-            results = gradients(found, batch)
+            output = fused(batch)
+            results = gradients(fused, batch)
         return {**results, "log a": output.log_a.exp().detach(), "log y": output.logits.detach()}
 
     one, two = run(1), run(2)
@@ -193,7 +193,7 @@ def test_scores_and_gradients_stay_finite_for_weights_a_hundred_times_too_large(
             for parameter in large.parameters():
                 parameter.mul_(100)
         batch = collate(random_sentences([60, 33, 1, 60], seed=seed))
-        for found in sentence_scores(large, batch):
-            assert all(np.isfinite(part).all() for part in parts(found))
+        for scores in sentence_scores(large, batch):
+            assert all(np.isfinite(part).all() for part in parts(scores))
         for name, gradient in gradients(large, batch).items():
             assert gradient.isfinite().all(), name

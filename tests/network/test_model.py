@@ -1,4 +1,4 @@
-"""The network against the paper's equations in slow motion, its gradients against finite differences."""
+"""The network against the paper's equations, its gradients against finite differences."""
 
 from __future__ import annotations
 
@@ -304,24 +304,24 @@ class Remembering(Dropout):
     st.integers(0, 99),
 )
 def test_all_words_of_a_sentence_lose_the_same_numbers(
-    lengths: list[int], directions: tuple[int, ...], share: float, seed: int
+    lengths: list[int], directions: tuple[int, ...], rate: float, seed: int
 ) -> None:
     sentence_of = torch.repeat_interleave(torch.arange(len(lengths)), torch.tensor(lengths))
     rows = torch.rand(*directions, sum(lengths), 7, dtype=torch.float64) + 1
-    masks = (dropout(share, seed=seed)(rows, sentence_of) / rows).numpy()
-    assert (np.isclose(masks, 0) | np.isclose(masks, 1 / (1 - share))).all()
+    masks = (dropout(rate, seed=seed)(rows, sentence_of) / rows).numpy()
+    assert (np.isclose(masks, 0) | np.isclose(masks, 1 / (1 - rate))).all()
     for i in range(len(lengths)):
-        own = masks[..., sentence_of.numpy() == i, :]
-        np.testing.assert_allclose(own, np.broadcast_to(own[..., :1, :], own.shape))
+        of_sentence = masks[..., sentence_of.numpy() == i, :]
+        np.testing.assert_allclose(of_sentence, np.broadcast_to(of_sentence[..., :1, :], of_sentence.shape))
 
 
-@pytest.mark.parametrize("share", [0.2, 0.7])
-def test_dropout_leaves_out_its_share_and_keeps_the_mean(share: float) -> None:
-    found = dropout(share)(torch.ones(2, 100, 100), torch.arange(100))  # each row a sentence
-    error = 5 * np.sqrt(share * (1 - share) / 20_000)  # five standard errors
-    assert (found == 0).float().mean().item() == pytest.approx(share, abs=error)
-    assert found.mean().item() == pytest.approx(1.0, abs=error / (1 - share))
-    assert not torch.equal(found[0], found[1])  # directions have masks of their own
+@pytest.mark.parametrize("rate", [0.2, 0.7])
+def test_dropout_leaves_out_its_share_and_keeps_the_mean(rate: float) -> None:
+    dropped = dropout(rate)(torch.ones(2, 100, 100), torch.arange(100))  # each row a sentence
+    error = 5 * np.sqrt(rate * (1 - rate) / 20_000)  # five standard errors
+    assert (dropped == 0).float().mean().item() == pytest.approx(rate, abs=error)
+    assert dropped.mean().item() == pytest.approx(1.0, abs=error / (1 - rate))
+    assert not torch.equal(dropped[0], dropped[1])  # directions have masks of their of_sentence
 
 
 @pytest.mark.parametrize("variant", [{}, {"layers": 3}, LARGER, {"attention": "single", "feedback": False}])
