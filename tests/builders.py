@@ -103,14 +103,10 @@ LARGER: dict[str, Any] = {"layers": 2, "query_input": "memory", "pair_hidden": 5
 # Every network of the paper that the configuration can describe, hidden and embedding sizes aside; then the
 # settings beyond the paper, each alone, and all together with each ablation.
 VARIANTS: list[dict[str, Any]] = [
-    {"directions": directions, "feedback": feedback, "reset": reset, "shared_memory_projection": shared}
-    for directions, feedback, reset, shared in product(
-        ("both", "left-to-right", "right-to-left"), (True, False), ("before", "after"), (True, False)
-    )
-] + [
-    {"attention": "single", "feedback": False, "reset": reset, "shared_memory_projection": shared}
-    for reset, shared in product(("before", "after"), (True, False))
+    {"directions": directions, "feedback": feedback}
+    for directions, feedback in product(("both", "left-to-right", "right-to-left"), (True, False))
 ]
+VARIANTS += [{"attention": "single", "feedback": False}]
 VARIANTS += [{"layers": 3}, {"query_input": "memory"}, {"pair_hidden": 5}]
 VARIANTS += [
     {**LARGER, **ablation}
@@ -121,7 +117,6 @@ VARIANTS += [
         {"feedback": False},
         {"directions": "left-to-right", "feedback": False},
         {"attention": "single", "feedback": False},
-        {"reset": "after", "shared_memory_projection": False},
     )
 ]
 # Each ablation on its own.
@@ -131,8 +126,6 @@ ABLATIONS: list[dict[str, Any]] = [
     {"directions": "right-to-left"},
     {"feedback": False},
     {"attention": "single", "feedback": False},
-    {"shared_memory_projection": False},
-    {"reset": "after"},
     {"layers": 2},
     {"query_input": "memory"},
     {"pair_hidden": 5},

@@ -32,13 +32,12 @@ def softmax(x: Array) -> Array:
     return result
 
 
-def slow_gru(previous: Array, x: Array, W: Array, U: Array, b: Array, reset: str) -> Array:
+def slow_gru(previous: Array, x: Array, W: Array, U: Array, b: Array) -> Array:
     """Cho et al. 2014 with LReL: W is 3h × inputs, U is 3h × h, parts in the order r, z, candidate."""
     (W_r, W_z, W_h), (U_r, U_z, U_h), (b_r, b_z, b_h) = (np.split(part, 3) for part in (W, U, b))
     r = sigmoid(W_r @ x + U_r @ previous + b_r)
     z = sigmoid(W_z @ x + U_z @ previous + b_z)
-    history = U_h @ (r * previous) if reset == "before" else r * (U_h @ previous)
-    return z * previous + (1 - z) * lrel(W_h @ x + history + b_h)
+    return z * previous + (1 - z) * lrel(W_h @ x + U_h @ (r * previous) + b_h)
 
 
 def slow_forward(
@@ -53,7 +52,7 @@ def slow_forward(
     x_mask, *m_masks, q_mask = masks or [np.float64(1)] * (config.layers + 1) + [np.ones((2, h))]
 
     def gru(part: str, k: int, previous: Array, x: Array, W: Array) -> Array:
-        return slow_gru(previous, x, W.T, w[f"{part}.U"][k].T, w[f"{part}.bias"][k], config.reset)
+        return slow_gru(previous, x, W.T, w[f"{part}.U"][k].T, w[f"{part}.bias"][k])
 
     # x_i = LReL[P(E e_i + …)], with a bias
     x = []
@@ -76,8 +75,8 @@ def slow_forward(
 
     def headword_probabilities(k: int, q: Array) -> Array:
         """Equations 1 and 2."""
-        C = w["C"][0] if config.shared_memory_projection else w["C"][k]
-        return softmax(np.array([w["v"][k] @ np.tanh(C.T @ m[j] + w["D"][k].T @ q) for j in range(n + 1)]))
+        C, D, v = w["C"][0], w["D"][k], w["v"][k]
+        return softmax(np.array([v @ np.tanh(C.T @ m[j] + D.T @ q) for j in range(n + 1)]))
 
     def soft_headword(a: Array) -> Array:
         total = np.zeros(2 * h)

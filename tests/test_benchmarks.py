@@ -180,7 +180,7 @@ def operations_one_by_one(config: ParserConfig, relations: int, lengths: list[in
             total += 2 * config.width * h  # P
             for _direction in range(2):
                 total += 3 * (2 * h * h + 2 * h * h)  # three parts of the memory's GRU, from x and from h₋₁
-            total += 2 * (2 * h) * h * (1 if config.shared_memory_projection else attentions)  # C
+            total += 2 * (2 * h) * h  # C
             total += attentions * 2 * (2 * h) * relations  # U
             total += 2 * 2 * (2 * h) * 3 * h if config.feedback else 0  # what feeds the soft headword
         for _word in range(n):
@@ -196,7 +196,7 @@ def operations_one_by_one(config: ParserConfig, relations: int, lengths: list[in
 
 CONFIGS = [
     ParserConfig(hidden=5),
-    ParserConfig(hidden=3, embedding=7, shared_memory_projection=False),
+    ParserConfig(hidden=3, embedding=7),
     ParserConfig(hidden=4, feedback=False),
     ParserConfig(hidden=4, feedback=False, attention="single"),
 ]

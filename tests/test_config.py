@@ -39,8 +39,6 @@ def configs(draw: st.DrawFn) -> Config:
         directions="both" if single else draw(st.sampled_from(["both", "left-to-right", "right-to-left"])),
         feedback=False if single else draw(st.booleans()),
         attention="single" if single else "agreement",
-        reset=draw(st.sampled_from(["before", "after"])),
-        shared_memory_projection=draw(st.booleans()),
         min_count=draw(st.integers(1, 9)),
         affixes=draw(st.integers(0, 9)),
         layers=draw(st.integers(1, 9)),
@@ -120,7 +118,6 @@ def test_words_for_false(word: str) -> None:
         (["feedback=maybe"], "feedback must be true or false, not 'maybe'"),
         (["directions=up"], "directions must be one of both, left-to-right, right-to-left, not 'up'"),
         (["attention=double"], "attention must be one of agreement, single, not 'double'"),
-        (["reset=never"], "reset must be one of before, after, not 'never'"),
         (["query_input=words"], "query_input must be one of embedding, memory, not 'words'"),
         (["schedule=cosine"], "schedule must be one of paper, linear"),
         (["columns="], "columns must name at least one column"),
@@ -154,7 +151,7 @@ def test_bad_settings_are_one_sentence_with_the_name(settings: list[str], messag
     assert str(caught.value).endswith(".")
 
 
-@pytest.mark.parametrize("field", ["directions", "attention", "reset", "query_input"])
+@pytest.mark.parametrize("field", ["directions", "attention", "query_input"])
 def test_choices_are_checked_without_the_settings_parser_too(field: str) -> None:
     data = Config().to_json()
     data["model"][field] = "sideways"
@@ -221,7 +218,7 @@ def test_json_round_trip(config: Config) -> None:
 
 def test_json_without_a_field_takes_its_default() -> None:
     data = Config().to_json()
-    del data["model"]["reset"]
+    del data["model"]["attention"]
     assert Config.from_json(data) == Config()
 
 

@@ -46,7 +46,6 @@ def test_paper_preset_is_the_papers_model_and_the_authors_adam() -> None:
         True,
         "agreement",
     )
-    assert (config.model.reset, config.model.shared_memory_projection) == ("before", True)
     assert config.model.min_count == 2  # singletons become unknown
     assert config.training.beta2 == 0.99
     beyond = config.model.affixes, config.model.layers, config.model.query_input, config.model.pair_hidden

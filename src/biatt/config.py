@@ -20,7 +20,6 @@ COLUMNS = ("form", "lemma", "upos", "xpos", "feats")
 Directions = Literal["both", "left-to-right", "right-to-left"]
 Attention = Literal["agreement", "single"]
 DIRECTIONS = {"both": "lr", "left-to-right": "l", "right-to-left": "r"}  # the query components, in order
-Reset = Literal["before", "after"]
 QueryInput = Literal["embedding", "memory"]
 Schedule = Literal["paper", "linear"]
 
@@ -88,10 +87,6 @@ class EncoderConfig(Checked):
         0, "width of the token embeddings before P; 0 means the hidden size, as in the paper"
     )
     layers: int = setting(1, "layers of the memory, each reading the one before; the paper has one")
-    reset: Reset = setting(
-        "before",
-        "the GRU's reset gate acts before the product with U (Cho et al. 2014) or after it (saves a product)",
-    )
     min_count: int = setting(
         2, "a form, lemma or tag that occurs less often is unknown; in the paper, one that occurs once"
     )
@@ -138,7 +133,6 @@ class ParserConfig(TaggerConfig):
         "agreement",
         "agreement: one attention for each direction; single: one over both queries (text under Table 4)",
     )
-    shared_memory_projection: bool = setting(True, "both directions share C, as in the authors' program")
     query_input: QueryInput = setting(
         "embedding", "what the query components read of a word: its embedding, as in the paper, or its memory"
     )

@@ -73,7 +73,7 @@ def parser_shapes(config: ParserConfig, *, rows: int, relations: int) -> Shapes:
     shapes |= _gru_shapes("query", d, 2 * h if config.query_input == "memory" else h, h)
     if config.feedback:
         shapes["F"] = (d, 2 * h, 3 * h)  # the rows of the query's W that multiply the soft headword
-    shapes["C"] = (1 if config.shared_memory_projection else attentions, 2 * h, h)
+    shapes["C"] = (1, 2 * h, h)  # shared by the attentions, as in the authors' program
     shapes["D"] = (attentions, d * h if single else h, h)
     shapes["v"] = (attentions, h)
     shapes["U"] = (attentions, 2 * h, relations)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -23,9 +22,8 @@ BARE = [Sentence.from_words(sentence.forms) for sentence in TREEBANK]
 
 
 @pytest.mark.parametrize("operations", [FUSED, PLAIN], ids=["fused", "plain"])
-@pytest.mark.parametrize("reset", ["before", "after"])
-def test_network_without_torch_is_the_one_in_torch(reset: str, operations: Operations) -> None:
-    tagger = random_tagger(replace(random_tagger().config.model, reset=reset))
+def test_network_without_torch_is_the_one_in_torch(operations: Operations) -> None:
+    tagger = random_tagger()
     network = Labeller(
         tagger.config.model, rows=tagger.vocabulary.size, labels=tagger.labels.size, operations=operations
     )

@@ -32,12 +32,12 @@ def test_large_projections_of_opposite_signs_still_meet_in_the_middle() -> None:
     """C m around 60 and D q around −60: each alone is far outside of what exp can hold, their sum is not."""
     generator = np.random.default_rng(3)
     words, h = np.array([3, 1], np.int32), 16
-    projected = generator.normal(60 * np.sign(generator.normal(size=h)), 1.0, (1, 6, h)).astype(np.float32)
-    queries = (generator.normal(size=(1, 4, h)) - projected.mean(1)).astype(np.float32)
+    projected = generator.normal(60 * np.sign(generator.normal(size=h)), 1.0, (6, h)).astype(np.float32)
+    queries = (generator.normal(size=(1, 4, h)) - projected.mean(0)).astype(np.float32)
     v, values = generator.normal(size=(1, h)).astype(np.float32), np.zeros((1, 6, 2), np.float32)
     attended, _ = recurrences.attention(queries, values, projected, v, words)
     for word, positions in ((0, range(4)), (1, range(4)), (2, range(4)), (3, range(4, 6))):
-        s = np.array([v[0] @ np.tanh(projected[0, j].astype(float) + queries[0, word]) for j in positions])
+        s = np.array([v[0] @ np.tanh(projected[j].astype(float) + queries[0, word]) for j in positions])
         expected = s - np.log(np.exp(s).sum())
         np.testing.assert_allclose(attended.log_a[0, word, : len(positions)], expected, atol=1e-4)
 
@@ -52,14 +52,14 @@ positions, rows = int((words + 1).sum()), int(words.sum())
 def normal(*shape):
     return generator.normal(0, 0.3, shape).astype(np.float32)
 gru = recurrences.GruWeights(normal(2, h, 3 * h), normal(2, 3 * h), normal(2, h, 3 * h), normal(2, h))
-memory = recurrences.gru(normal(positions, h), gru, words + 1, "lr", reset_after=False)
+memory = recurrences.gru(normal(positions, h), gru, words + 1, "lr")
 x, m = normal(rows, h), normal(positions, 2 * h)
 weights = recurrences.LookupWeights(
     normal(2, 2 * h, 3 * h), normal(2, 2 * h, 5), normal(1, 2 * h, h), normal(2, h, h), normal(2, h)
 )
-forward = recurrences.query(x, m, gru, weights, words, "lr", reset_after=False)
+forward = recurrences.query(x, m, gru, weights, words, "lr")
 d_outputs = normal(2, rows, h), normal(2, rows, 8), normal(2, rows, 5)
-d_x, d_m, d_gru, d_weights = recurrences.query_backward(*d_outputs, forward, words, "lr", reset_after=False)
+d_x, d_m, d_gru, d_weights = recurrences.query_backward(*d_outputs, forward, words, "lr")
 arrays = *memory, *forward.states, *forward.attended, forward.lookup.keys, d_x, d_m, *d_gru, *d_weights
 np.savez(sys.argv[1], *arrays)
 """

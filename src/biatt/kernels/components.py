@@ -26,10 +26,10 @@ class PackedGru(NamedTuple):
 
 
 class PackedLookup(NamedTuple):
-    """The weights of attention with feedback; matrices are packed, the first axis is the direction."""
+    """The weights of attention with feedback, packed; the first axis of F_U and v is the direction."""
 
     F_U: Floats  # [F | U]: both multiply the soft headword
-    C: Floats
+    C: Floats  # shared by the directions
     v: Floats  # (d, h)
 
 
@@ -55,16 +55,16 @@ def embeddings(
 
 
 @compiled
-def memory_states(x: Floats, layer: PackedGru, sentences: Sentences, reset_after: bool) -> Floats:
+def memory_states(x: Floats, layer: PackedGru, sentences: Sentences) -> Floats:
     """The memory m = [hˡ; hʳ] of every position."""
     h, count = layer.first.shape[1], len(sentences.starts)
     m, states = np.empty((len(x), 2 * h), np.float32), np.empty((len(x), h), np.float32)
-    inputs, scratch = empty_products(len(x), layer.W[0]), np.empty((5, count, h), np.float32)
-    saved = States(states, scratch[0], scratch[1], scratch[2], scratch[3], scratch[4])
+    inputs, scratch = empty_products(len(x), layer.W[0]), np.empty((4, count, h), np.float32)
+    saved = States(states, scratch[0], scratch[1], scratch[2], scratch[3])
     for k in range(2):
         affine(x, layer.W[k], layer.bias[k], inputs)
         weights = Recurrent(layer.U_gates[k], layer.U_candidate[k], layer.first[k])
-        gru_forward(inputs, weights, sentences, Options(k == 1, reset_after, False), saved)
+        gru_forward(inputs, weights, sentences, Options(k == 1, False), saved)
         m[:, k * h : (k + 1) * h] = states
     return m
 
@@ -77,29 +77,27 @@ def query_states(
     lookup: PackedLookup,
     sentences: Sentences,
     backwards: NDArray[np.bool_],
-    reset_after: bool,
     out: QueryStates,
 ) -> None:
     """The query components with feedback."""
     h, count = query.first.shape[1], len(sentences.starts)
     inputs, values = empty_products(len(x), query.W[0]), empty_products(len(m), lookup.F_U[0])
-    projected = empty_products(len(m), lookup.C[0])
+    projected = empty_products(len(m), lookup.C)
     keys, middle = np.empty((len(m), h), np.float32), np.empty((len(m), h), np.float32)
-    scratch = np.empty((6, count, h), np.float32)
+    multiply(m, lookup.C, projected, len(m), True)
+    prepare_keys(projected[:, :h], sentences, keys, middle)
+    scratch = np.empty((5, count, h), np.float32)
     for k in range(len(backwards)):
         affine(x, query.W[k], query.bias[k], inputs)
         multiply(m, lookup.F_U[k], values, len(m), True)
-        if k < len(lookup.C):
-            multiply(m, lookup.C[k], projected, len(m), True)
-            prepare_keys(projected[:, :h], sentences, keys, middle)
         query_forward(
             inputs,
             Lookup(keys, middle, values, lookup.v[k]),
             Recurrent(query.U_gates[k], query.U_candidate[k], query.first[k]),
             sentences,
-            Options(backwards[k], reset_after, False),
-            States(out.q[k], scratch[0], scratch[1], scratch[2], scratch[3], scratch[4]),
-            Attended(scratch[5], out.log_a[k], out.soft[k]),
+            Options(backwards[k], False),
+            States(out.q[k], scratch[0], scratch[1], scratch[2], scratch[3]),
+            Attended(scratch[4], out.log_a[k], out.soft[k]),
         )
 
 

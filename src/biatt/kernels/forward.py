@@ -45,11 +45,11 @@ class FusedEncoder:
 
     def encode(self, batch: Batch) -> tuple[Floats, Floats]:
         """x (M, h) and m (M, 2h)."""
-        w, reset_after = self.weights, self.config.reset == "after"
+        w = self.weights
         (sentences,) = sentence_groups(batch.words + 1, 1)
         m = x = embeddings(w["E.weight"], batch.rows, batch.offsets, self.P, w["P_bias"])
         for layer in self.memory:
-            m = memory_states(m, layer, sentences, reset_after)
+            m = memory_states(m, layer, sentences)
         return x, m
 
 
@@ -67,7 +67,7 @@ class FusedNetwork(FusedEncoder):
         if config.feedback:
             self.query = _packed_gru(w, "query", w["D"])
             self.lookup = PackedLookup(
-                _pack_each(np.concatenate([w["F"], w["U"]], -1)), _pack_each(w["C"]), w["v"]
+                _pack_each(np.concatenate([w["F"], w["U"]], -1)), pack(w["C"][0]), w["v"]
             )
 
     def score(self, batch: Batch) -> Scores:
@@ -97,19 +97,18 @@ class FusedNetwork(FusedEncoder):
             np.empty((d, len(x), panels * panel), np.float32),
         )
         backwards = np.array([direction == "r" for direction in self.directions])
-        reset_after = self.config.reset == "after"
-        query_states(x, m, self.query, self.lookup, sentences, backwards, reset_after, states)
+        query_states(x, m, self.query, self.lookup, sentences, backwards, states)
         return states.q, states.log_a, states.soft[..., 3 * h : 3 * h + relations]
 
     def _without_feedback(
         self, x: Floats, m: Floats, words: NDArray[np.int32]
     ) -> tuple[Floats, Floats, Floats]:
-        w, reset_after = self.weights, self.config.reset == "after"
+        w = self.weights
         query = GruWeights(w["query.W"], w["query.bias"], w["query.U"], w["query.first"])
         x = np.ascontiguousarray(x[:, : query.W.shape[1]])
-        q = recurrences.gru(x, query, words, self.directions, reset_after=reset_after).states
+        q = recurrences.gru(x, query, words, self.directions).states
         queries = np.concatenate([*q], -1)[None] if self.config.attention == "single" else q
-        attended, _ = recurrences.attention(queries @ w["D"], m @ w["U"], m @ w["C"], w["v"], words)
+        attended, _ = recurrences.attention(queries @ w["D"], m @ w["U"], m @ w["C"][0], w["v"], words)
         return q, attended.log_a, attended.soft
 
 

@@ -35,7 +35,6 @@ class Options(NamedTuple):
     """How a recurrence runs."""
 
     backwards: bool  # from the last row of a sentence to the first
-    reset_after: bool  # the reset gate acts on the product with U, not on the state before it
     keep: bool  # `States` has a row for each position; otherwise, but for `states`, one for each sentence
 
 
@@ -55,7 +54,6 @@ class States(NamedTuple):
     r: Floats  # reset gate
     z: Floats  # update gate
     c: Floats  # candidate
-    inner: Floats  # h U of the candidate; only written where the reset gate acts after U
 
 
 class Step(NamedTuple):
@@ -75,10 +73,9 @@ class Transposed(NamedTuple):
 
 
 class GruGradients(NamedTuple):
-    """Gradients of the inputs (rows, 3h), of h U of the candidate (rows, h) and of the first state (h,)."""
+    """Gradients of the inputs (rows, 3h) and of the first state (h,)."""
 
     inputs: Floats
-    inner: Floats
     first: Floats
 
 
@@ -137,20 +134,16 @@ def gru_step(
     saved: States,
 ) -> None:
     """One step of all running sentences; `arrays.products` is h U of the gates already."""
-    state, product, h = arrays.state, arrays.product, arrays.state.shape[1]
+    state, product = arrays.state, arrays.product
     for i in range(running):
         p = row_at(sentences, i, step, options.backwards)
         at = p if options.keep else i
         saved.previous[at] = state[i]
         gates(inputs[p], arrays.products[i], state[i], saved.r[at], saved.z[at], arrays.reset_state[i])
-    multiply(state if options.reset_after else arrays.reset_state, U_candidate, product, running, True)
+    multiply(arrays.reset_state, U_candidate, product, running, True)
     for i in range(running):
         p = row_at(sentences, i, step, options.backwards)
         at = p if options.keep else i
-        if options.reset_after:
-            saved.inner[at] = product[i, :h]
-            for k in range(h):
-                product[i, k] *= saved.r[at, k]
         update(inputs[p], product[i], saved.z[at], saved.c[at], state[i], saved.states[p])
 
 
@@ -229,43 +222,33 @@ def gru_step_backward(
     d, d_reset, d_gates, h = arrays.state, arrays.reset_state, arrays.gates, saved.r.shape[1]
     for i in range(running):
         p = row_at(sentences, i, step, options.backwards)
-        update_backward(d[i, :h], saved, p, options.reset_after, gradients.inputs[p], gradients.inner[p])
-        d_gates[i, :h] = gradients.inner[p]  # borrowed as the product's contiguous input
+        update_backward(d[i, :h], saved, p, gradients.inputs[p])
+        d_gates[i, :h] = gradients.inputs[p, 2 * h :]  # borrowed as the product's contiguous input
     multiply(d_gates, weights.U_candidate, d_reset, running, True)
     for i in range(running):
         p = row_at(sentences, i, step, options.backwards)
-        if options.reset_after:
-            for k in range(h):
-                d[i, k] = d[i, k] * saved.z[p, k] + d_reset[i, k]
-        else:
-            reset_backward(d[i, :h], d_reset[i], saved, p, gradients.inputs[p])
+        reset_backward(d[i, :h], d_reset[i], saved, p, gradients.inputs[p])
         d_gates[i] = gradients.inputs[p, : 2 * h]
     multiply(d_gates, weights.U_gates, d, running, False)
 
 
 @compiled_fast
-def update_backward(
-    d: Floats, saved: States, p: int, reset_after: bool, d_row: Floats, d_inner: Floats
-) -> None:
-    """First half of a backward step: from dh to the gradients of z, of c and of h U of the candidate."""
-    r, z, c, previous, inner = saved.r[p], saved.z[p], saved.c[p], saved.previous[p], saved.inner[p]
+def update_backward(d: Floats, saved: States, p: int, d_row: Floats) -> None:
+    """First half of a backward step: from dh to the gradients of the inputs of z and of c."""
+    z, c, previous = saved.z[p], saved.c[p], saved.previous[p]
     h = len(d)
     for k in range(h):
         slope = SLOPE if c[k] < ZERO else ONE
         slope = ZERO if abs(c[k]) >= STATE_LIMIT else slope
+        # The order of these lines decides how LLVM groups the factors, and so the last digits of a training.
         d_c = d[k] * (ONE - z[k]) * slope
         d_row[h + k] = d[k] * (previous[k] - c[k]) * z[k] * (ONE - z[k])
         d_row[2 * h + k] = d_c
-        if reset_after:
-            d_row[k] = d_c * inner[k] * r[k] * (ONE - r[k])
-            d_inner[k] = d_c * r[k]
-        else:
-            d_inner[k] = d_c
 
 
 @compiled_fast
 def reset_backward(d: Floats, d_reset: Floats, saved: States, p: int, d_row: Floats) -> None:
-    """Second half where the reset gate acts before U: dh becomes dh₋₁ but for its part through the gates."""
+    """Second half: the gradient of the input of r; and dh becomes dh₋₁ but for its part through the gates."""
     r, z, previous = saved.r[p], saved.z[p], saved.previous[p]
     for k in range(len(d)):
         d_row[k] = d_reset[k] * previous[k] * r[k] * (ONE - r[k])

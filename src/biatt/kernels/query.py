@@ -48,7 +48,6 @@ class QueryGradients(NamedTuple):
     """The fields of `GruGradients` and of `AttentionGradients`."""
 
     inputs: Floats
-    inner: Floats
     first: Floats
     queries: Floats
     keys: Floats
@@ -111,13 +110,13 @@ def query_backward(
     attended: Attended,
     gradients: QueryGradients,
 ) -> None:
-    """Fill the gradients of inputs, inner and queries, and add to those of first, keys and v.
+    """Fill the gradients of inputs and queries, and add to those of first, keys and v.
 
     What was fed to the next step is added to `d_outputs.soft`, so that the caller can go on to the values.
     """
     h, running, count = d_outputs.states.shape[1], 0, len(sentences.starts)
     transposed = Transposed(weights.U_gates, weights.U_candidate)
-    gru_gradients = GruGradients(gradients.inputs, gradients.inner, gradients.first)
+    gru_gradients = GruGradients(gradients.inputs, gradients.first)
     attention_gradients = AttentionGradients(gradients.queries, gradients.keys, gradients.v)
     arrays = last_step_gradients(transposed, count, h)
     queries, ds = np.empty((count, h), np.float32), np.empty(sentences.lengths[0] + 1, np.float32)

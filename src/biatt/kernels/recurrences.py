@@ -40,7 +40,7 @@ class LookupWeights(NamedTuple):
 
     F: Floats  # (d, 2h, 3h): multiplies the soft headword that is fed back
     U: Floats  # (d, 2h, R): multiplies the soft headword for the relations
-    C: Floats  # (1 or d, 2h, h)
+    C: Floats  # (1, 2h, h): shared by the directions
     D: Floats  # (d, h, h)
     v: Floats  # (d, h)
 
@@ -73,12 +73,11 @@ def gru(
     lengths: Lengths,
     directions: str,
     *,
-    reset_after: bool,
     threads: int = 1,
 ) -> States:
     """x (rows, inputs) → states (d, rows, h)."""
     d, rows, h = len(directions), len(x), weights.U.shape[1]
-    inputs, recurrent, saved = _empty(d, rows, 3 * h), {}, _empty_states(d, rows, h, reset_after)
+    inputs, recurrent, saved = _empty(d, rows, 3 * h), {}, _empty_states(d, rows, h)
 
     def before(k: int) -> None:
         _affine(x, weights.W[k], weights.bias[k], inputs[k])
@@ -86,7 +85,7 @@ def gru(
         recurrent[k] = Recurrent(pack(U[:, : 2 * h]), pack(U[:, 2 * h :]), weights.first[k])
 
     def recur(k: int, sentences: Sentences) -> None:
-        options = Options(directions[k] == "r", reset_after, True)
+        options = Options(directions[k] == "r", True)
         gru_kernels.gru_forward(inputs[k], recurrent[k], sentences, options, _states_of(saved, k))
 
     _run_directions(before, recur, None, d, lengths, threads)
@@ -101,12 +100,11 @@ def gru_backward(
     lengths: Lengths,
     directions: str,
     *,
-    reset_after: bool,
     threads: int = 1,
 ) -> tuple[Floats, GruWeights]:
     """Gradients of x and of the weights."""
     d, rows, h = d_states.shape
-    d_inputs, d_inner, transposed = _empty(d, rows, 3 * h), _empty(d, rows, h), {}
+    d_inputs, transposed = _empty(d, rows, 3 * h), {}
     d_first: dict[tuple[int, int], Floats] = {}
     d_x, d_weights = _empty(d, *x.shape), GruWeights(*map(np.empty_like, weights))
 
@@ -115,15 +113,15 @@ def gru_backward(
 
     def recur(k: int, sentences: Sentences) -> None:
         first = d_first[k, int(sentences.starts[0])] = np.zeros(h, np.float32)
-        options = Options(directions[k] == "r", reset_after, True)
-        gradients = GruGradients(d_inputs[k], d_inner[k], first)
+        options = Options(directions[k] == "r", True)
+        gradients = GruGradients(d_inputs[k], first)
         gru_kernels.gru_backward(
             d_states[k], transposed[k], sentences, options, _states_of(saved, k), gradients
         )
 
     def last(k: int) -> None:
-        gradients = GruGradients(d_inputs[k], d_inner[k], _sum_over_groups(d_first, k))
-        _gru_weights_backward(k, x, weights, saved, gradients, reset_after, d_x[k], d_weights)
+        gradients = GruGradients(d_inputs[k], _sum_over_groups(d_first, k))
+        _gru_weights_backward(k, x, weights, saved, gradients, d_x[k], d_weights)
 
     _run_directions(before, recur, last, d, lengths, threads)
     return d_x.sum(0), d_weights
@@ -138,7 +136,7 @@ def attention(
     *,
     threads: int = 1,
 ) -> tuple[Attended, Lookup]:
-    """Attention of queries (A, N, h) that do not wait for it; `projected` is C m, (1 or A, M, h)."""
+    """Attention of queries (A, N, h) that do not wait for it; `projected` is C m, (M, h)."""
     lookup, attended = _lookup(projected, values, v, words), _empty_attended(queries.shape, values, words)
 
     def recur(k: int, sentences: Sentences) -> None:
@@ -184,14 +182,13 @@ def query(
     words: Lengths,
     directions: str,
     *,
-    reset_after: bool,
     threads: int = 1,
 ) -> QueryPass:
     """The query components with feedback: x (N, inputs), m (M, 2h)."""
     d, rows, h = len(directions), len(x), gru.U.shape[1]
-    inputs, recurrent, saved = _empty(d, rows, 3 * h), {}, _empty_states(d, rows, h, reset_after)
+    inputs, recurrent, saved = _empty(d, rows, 3 * h), {}, _empty_states(d, rows, h)
     values = _empty(d, len(m), 3 * h + weights.U.shape[2])
-    lookup = _lookup(m @ weights.C, values, weights.v, words)
+    lookup = _lookup(m @ weights.C[0], values, weights.v, words)
     attended = _empty_attended((d, rows, h), values, words)
 
     def before(k: int) -> None:
@@ -207,7 +204,7 @@ def query(
             _lookup_of(lookup, k),
             recurrent[k],
             sentences,
-            Options(directions[k] == "r", reset_after, True),
+            Options(directions[k] == "r", True),
             _states_of(saved, k),
             _attended_of(attended, k),
         )
@@ -224,13 +221,12 @@ def query_backward(
     words: Lengths,
     directions: str,
     *,
-    reset_after: bool,
     threads: int = 1,
 ) -> tuple[Floats, Floats, GruWeights, LookupWeights]:
     """Gradients of x, of m and of the weights; `d_relations` is that of the soft headwords times U."""
     x, m, gru, weights, saved, attended, lookup = forward
     d, rows, h = d_states.shape
-    d_inputs, d_inner, d_queries = _empty(d, rows, 3 * h), _empty(d, rows, h), _empty(d, rows, h)
+    d_inputs, d_queries = _empty(d, rows, 3 * h), _empty(d, rows, h)
     d_soft, d_values = np.empty_like(attended.soft), np.empty_like(lookup.values)
     d_keys, transposed = np.zeros((d, len(m), h), np.float32), {}
     d_first: dict[tuple[int, int], Floats] = {}
@@ -252,27 +248,24 @@ def query_backward(
             _lookup_of(lookup, k),
             transposed[k],
             sentences,
-            Options(directions[k] == "r", reset_after, True),
+            Options(directions[k] == "r", True),
             _states_of(saved, k),
             _attended_of(attended, k),
-            QueryGradients(d_inputs[k], d_inner[k], first, d_queries[k], d_keys[k], v),
+            QueryGradients(d_inputs[k], first, d_queries[k], d_keys[k], v),
         )
         attention_kernels.values_backward(attended.log_a[k], d_soft[k], sentences, d_values[k])
 
     def last(k: int) -> None:
-        gradients = GruGradients(d_inputs[k], d_inner[k], _sum_over_groups(d_first, k))
-        _gru_weights_backward(k, x, gru, saved, gradients, reset_after, d_x[k], d_gru)
+        gradients = GruGradients(d_inputs[k], _sum_over_groups(d_first, k))
+        _gru_weights_backward(k, x, gru, saved, gradients, d_x[k], d_gru)
         _values_backward(k, m, weights, d_values[k], d_m[k], d_weights)
         np.matmul(saved.states[k].T, d_queries[k], out=d_weights.D[k])
         d_weights.v[k] = _sum_over_groups(d_v, k)
 
     _run_directions(before, recur, last, d, words, threads)
     d_projected = _projection_gradient(d_keys, lookup)
-    np.matmul(m.T, d_projected, out=d_weights.C)
-    d_memory = d_m.sum(0)
-    for k in range(len(weights.C)):
-        d_memory += d_projected[k] @ weights.C[k].T
-    return d_x.sum(0), d_memory, d_gru, d_weights
+    np.matmul(m.T, d_projected, out=d_weights.C[0])
+    return d_x.sum(0), d_m.sum(0) + d_projected @ weights.C[0].T, d_gru, d_weights
 
 
 def _run_directions(
@@ -314,7 +307,6 @@ def _gru_weights_backward(
     weights: GruWeights,
     saved: States,
     gradients: GruGradients,
-    reset_after: bool,
     d_x: Floats,
     d_weights: GruWeights,
 ) -> None:
@@ -324,8 +316,8 @@ def _gru_weights_backward(
     np.matmul(x.T, d_inputs, out=d_weights.W[k])
     np.sum(d_inputs, 0, out=d_weights.bias[k])
     np.matmul(previous.T, d_inputs[:, : 2 * h], out=d_weights.U[k, :, : 2 * h])
-    multiplied = previous if reset_after else previous * saved.r[k]
-    np.matmul(multiplied.T, gradients.inner, out=d_weights.U[k, :, 2 * h :])
+    reset_state = previous * saved.r[k]
+    np.matmul(reset_state.T, d_inputs[:, 2 * h :], out=d_weights.U[k, :, 2 * h :])
     d_weights.first[k] = gradients.first
 
 
@@ -345,10 +337,9 @@ def _empty(*shape: int) -> Floats:
     return np.empty(shape, np.float32)
 
 
-def _empty_states(d: int, rows: int, h: int, reset_after: bool) -> States:
+def _empty_states(d: int, rows: int, h: int) -> States:
     states, previous, r, z, c = (_empty(d, rows, h) for _ in range(5))
-    inner = np.empty_like(c) if reset_after else c  # only written where the reset gate acts after U
-    return States(states, previous, r, z, c, inner)
+    return States(states, previous, r, z, c)
 
 
 def _empty_attended(shape: tuple[int, ...], values: Floats, words: Lengths) -> Attended:
@@ -358,18 +349,16 @@ def _empty_attended(shape: tuple[int, ...], values: Floats, words: Lengths) -> A
 
 
 def _lookup(projected: Floats, values: Floats, v: Floats, words: Lengths) -> Lookup:
-    """The lookup of all attentions; those that share C share keys and middle."""
+    """The lookup of all attentions; they share C, and so keys and middle."""
     keys, middle = np.empty_like(projected), np.empty_like(projected)
     (sentences,) = sentence_groups(words, 1)
-    for k in range(len(projected)):
-        attention_kernels.prepare_keys(projected[k], sentences, keys[k], middle[k])
+    attention_kernels.prepare_keys(projected, sentences, keys, middle)
     return Lookup(keys, middle, values, v)
 
 
 def _lookup_of(lookup: Lookup, k: int) -> Lookup:
     """That of attention k."""
-    shared = k if len(lookup.keys) > 1 else 0
-    return Lookup(lookup.keys[shared], lookup.middle[shared], lookup.values[k], lookup.v[k])
+    return Lookup(lookup.keys, lookup.middle, lookup.values[k], lookup.v[k])
 
 
 def _states_of(saved: States, k: int) -> States:
@@ -389,10 +378,8 @@ def _transposed(U: Floats) -> tuple[Floats, Floats]:
 
 
 def _projection_gradient(d_keys: Floats, lookup: Lookup) -> Floats:
-    """The gradient of C m: times 4v, summed over attentions that share C, and 0 where it was clamped."""
-    gradient: Floats = d_keys * (4 * lookup.v)[:, None]
-    if len(lookup.keys) == 1:
-        gradient = gradient.sum(0, keepdims=True)
+    """The gradient of C m: times 4v, summed over attentions, and 0 where it was clamped."""
+    gradient: Floats = (d_keys * (4 * lookup.v)[:, None]).sum(0)
     gradient[(lookup.keys >= CLAMPED) | (lookup.keys <= 1 / CLAMPED)] = 0
     return gradient
 

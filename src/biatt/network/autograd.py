@@ -16,7 +16,6 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from biatt.config import Reset
 from biatt.encoding.vocabulary import Indices
 from biatt.kernels import recurrences
 from biatt.kernels.products import Floats
@@ -39,8 +38,8 @@ def in_threads(count: int) -> Iterator[None]:
         _threads = before
 
 
-def recurrence(x: Tensor, gru: GruTensors, lengths: Indices, directions: str, *, reset: Reset) -> Tensor:
-    states: Tensor = _Recurrence.apply(x, *gru, lengths, directions, reset == "after")
+def recurrence(x: Tensor, gru: GruTensors, lengths: Indices, directions: str) -> Tensor:
+    states: Tensor = _Recurrence.apply(x, *gru, lengths, directions)
     return states
 
 
@@ -52,10 +51,9 @@ def attention(
 
 
 def query_recurrence(
-    x: Tensor, m: Tensor, gru: GruTensors, lookup: LookupTensors, words: Indices, directions: str,
-    *, reset: Reset,
+    x: Tensor, m: Tensor, gru: GruTensors, lookup: LookupTensors, words: Indices, directions: str
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
-    q, log_a, soft = _QueryRecurrence.apply(x, m, *gru, *lookup, words, directions, reset == "after")
+    q, log_a, soft = _QueryRecurrence.apply(x, m, *gru, *lookup, words, directions)
     return q, log_a, soft
 
 
@@ -67,20 +65,20 @@ class _Recurrence(Function):
     def forward(ctx: Any, *arguments: Any) -> Any:
         x, *weights = map(_array, arguments[:5])
         ctx.rest = arguments[5:]
-        lengths, directions, after = ctx.rest
+        lengths, directions = ctx.rest
         gru = GruWeights(*weights)
-        saved = recurrences.gru(x, gru, lengths, directions, reset_after=after, threads=_threads)
+        saved = recurrences.gru(x, gru, lengths, directions, threads=_threads)
         ctx.saved = x, gru, saved
         return torch.from_numpy(saved.states)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> Any:
-        lengths, directions, after = ctx.rest
+        lengths, directions = ctx.rest
         x, gru, saved = ctx.saved
         d_x, d_weights = recurrences.gru_backward(
-            _array(gradients[0]), x, gru, saved, lengths, directions, reset_after=after, threads=_threads
+            _array(gradients[0]), x, gru, saved, lengths, directions, threads=_threads
         )
-        return *map(torch.from_numpy, (d_x, *d_weights)), None, None, None
+        return *map(torch.from_numpy, (d_x, *d_weights)), None, None
 
 
 class _Attention(Function):
@@ -88,7 +86,7 @@ class _Attention(Function):
     def forward(ctx: Any, *arguments: Any) -> Any:
         queries, values, projected, v = map(_array, arguments[:4])
         words = arguments[4]
-        attended, lookup = recurrences.attention(queries, values, projected, v, words, threads=_threads)
+        attended, lookup = recurrences.attention(queries, values, projected[0], v, words, threads=_threads)
         ctx.saved = attended, lookup, words
         return torch.from_numpy(attended.log_a), torch.from_numpy(attended.soft)
 
@@ -96,8 +94,10 @@ class _Attention(Function):
     def backward(ctx: Any, *gradients: Any) -> Any:
         attended, lookup, words = ctx.saved
         d_log_a, d_soft = map(_array, gradients)
-        results = recurrences.attention_backward(d_log_a, d_soft, attended, lookup, words, threads=_threads)
-        return *map(torch.from_numpy, results), None
+        d_queries, d_values, d_projected, d_v = recurrences.attention_backward(
+            d_log_a, d_soft, attended, lookup, words, threads=_threads
+        )
+        return *map(torch.from_numpy, (d_queries, d_values, d_projected[None], d_v)), None
 
 
 class _QueryRecurrence(Function):
@@ -106,21 +106,19 @@ class _QueryRecurrence(Function):
         x, m, *weights = map(_array, arguments[:11])
         gru, lookup = GruWeights(*weights[:4]), LookupWeights(*weights[4:])
         ctx.rest = arguments[11:]
-        words, directions, after = ctx.rest
-        ctx.saved = saved = recurrences.query(
-            x, m, gru, lookup, words, directions, reset_after=after, threads=_threads
-        )
+        words, directions = ctx.rest
+        ctx.saved = saved = recurrences.query(x, m, gru, lookup, words, directions, threads=_threads)
         relations = saved.attended.soft[..., -lookup.U.shape[2] :]
         return tuple(map(torch.from_numpy, (saved.states.states, saved.attended.log_a, relations)))
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> Any:
-        words, directions, after = ctx.rest
+        words, directions = ctx.rest
         d_q, d_log_a, d_relations = map(_array, gradients)
         d_x, d_m, d_gru, d_lookup = recurrences.query_backward(
-            d_q, d_log_a, d_relations, ctx.saved, words, directions, reset_after=after, threads=_threads
+            d_q, d_log_a, d_relations, ctx.saved, words, directions, threads=_threads
         )
-        return *map(torch.from_numpy, (d_x, d_m, *d_gru, *d_lookup)), None, None, None
+        return *map(torch.from_numpy, (d_x, d_m, *d_gru, *d_lookup)), None, None
 
 
 def _array(tensor: Tensor) -> Floats:

@@ -22,7 +22,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from biatt.config import DIRECTIONS, EncoderConfig, ParserConfig, Reset
+from biatt.config import DIRECTIONS, EncoderConfig, ParserConfig
 from biatt.encoding.batches import Batch, sentence_numbers, word_positions
 from biatt.encoding.vocabulary import Indices
 from biatt.weights import labeller_shapes, memory_layers, parser_shapes
@@ -47,7 +47,7 @@ class LookupTensors(NamedTuple):
 
     F: Tensor  # (d, 2h, 3h)
     U: Tensor  # (d, 2h, R)
-    C: Tensor  # (1 or d, 2h, h)
+    C: Tensor  # (1, 2h, h): shared by the directions
     D: Tensor  # (d, h, h)
     v: Tensor  # (d, h)
 
@@ -120,30 +120,26 @@ class Grid:
         return torch.stack([cells[k][self.to_flat[direction]] for k, direction in enumerate(directions)])
 
 
-def gru_step(state: Tensor, inputs: Tensor, U: Tensor, *, reset: Reset) -> Tensor:
+def gru_step(state: Tensor, inputs: Tensor, U: Tensor) -> Tensor:
     """h = z ⊙ h₋₁ + (1 − z) ⊙ h̃ with an LReL candidate (section 2.2); `inputs` is Wx + b of all parts."""
     h = state.shape[-1]
     gates, candidate = inputs[..., : 2 * h], inputs[..., 2 * h :]
-    if reset == "before":  # Cho et al. 2014, the paper's
-        r, z = torch.sigmoid(gates + state @ U[..., : 2 * h]).chunk(2, -1)
-        candidate = candidate + (r * state) @ U[..., 2 * h :]
-    else:
-        products = state @ U
-        r, z = torch.sigmoid(gates + products[..., : 2 * h]).chunk(2, -1)
-        candidate = candidate + r * products[..., 2 * h :]
+    r, z = torch.sigmoid(gates + state @ U[..., : 2 * h]).chunk(2, -1)
+    # The reset gate acts before the product with U, as in Cho et al. 2014.
+    candidate = candidate + (r * state) @ U[..., 2 * h :]
     # LReL has no upper bound, hence the limit.
     candidate = functional.leaky_relu(candidate, SLOPE).clamp(-STATE_LIMIT, STATE_LIMIT)
     return z * state + (1 - z) * candidate
 
 
-def recurrence(x: Tensor, gru: GruTensors, lengths: Indices, directions: str, *, reset: Reset) -> Tensor:
+def recurrence(x: Tensor, gru: GruTensors, lengths: Indices, directions: str) -> Tensor:
     """(flat, inputs) → (d, flat, h): a GRU over every sentence in each direction's order."""
     sentences = Grid(lengths, x.device)
     grid = sentences.pad(x @ gru.W + gru.bias[:, None], directions)  # (d, B, steps, 3h)
     state = gru.first[:, None].expand(-1, grid.shape[1], -1)  # (d, B, h)
     states = []
     for step in range(grid.shape[2]):
-        state = gru_step(state, grid[:, :, step], gru.U, reset=reset)
+        state = gru_step(state, grid[:, :, step], gru.U)
         states.append(state)
     return sentences.unpad(torch.stack(states, 2), directions)
 
@@ -153,7 +149,7 @@ def attend(
 ) -> tuple[Tensor, Tensor]:
     """Equations 1 and 2 for one word of each sentence: log a, and the soft headword's Σⱼ aⱼ valuesⱼ.
 
-    s = vᵀ tanh(C m + D q), normalised over the positions of the sentence. projected (d, B, T, h) is C m;
+    s = vᵀ tanh(C m + D q), normalised over the positions of the sentence. projected (1, B, T, h) is C m;
     query (d, B, h) is D q; v (d, h); values (d, B, T, …). The results are (d, B, T) and (d, B, …).
     """
     s = torch.tanh(projected + query[:, :, None]) @ v[:, None, :, None]
@@ -166,19 +162,18 @@ def attention(
 ) -> tuple[Tensor, Tensor]:
     """Attention without feedback, for all words at once: log a (A, N, T) and soft headwords (A, N, …).
 
-    queries (A, N, h) is D q; values (A, M, …); projected (1 or A, M, h) is C m; v (A, h).
+    queries (A, N, h) is D q; values (A, M, …); projected (1, M, h) is C m; v (A, h).
     """
     rows, positions, order = Grid(words, queries.device), Grid(words + 1, queries.device), "l" * len(queries)
     grid, values = rows.pad(queries, order), positions.pad(values, order)
-    projected = positions.pad(projected, "l" * len(projected))
+    projected = positions.pad(projected, "l")
     steps = [attend(projected, grid[:, :, t], v, values, positions.inside) for t in range(grid.shape[2])]
     log_a, soft = (torch.stack(part, 2) for part in zip(*steps, strict=True))
     return rows.unpad(log_a, order), rows.unpad(soft, order)
 
 
 def query_recurrence(
-    x: Tensor, m: Tensor, gru: GruTensors, lookup: LookupTensors, words: Indices, directions: str,
-    *, reset: Reset,
+    x: Tensor, m: Tensor, gru: GruTensors, lookup: LookupTensors, words: Indices, directions: str
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
     """Query components with feedback (section 2.2): q (d, N, h), log a (d, N, T), soft headwords (d, N, R).
 
@@ -188,14 +183,14 @@ def query_recurrence(
     rows, positions = Grid(words, x.device), Grid(words + 1, x.device)
     grid = rows.pad(x @ gru.W + gru.bias[:, None], directions)  # (d, B, T − 1, 3h)
     # Memory is looked up, not read in order, so both directions see it from left to right.
-    projected = positions.pad(m @ lookup.C, "l" * len(lookup.C))  # (1 or d, B, T, h)
+    projected = positions.pad(m @ lookup.C, "l")  # (1, B, T, h)
     values = torch.cat([m @ lookup.F, m @ lookup.U], -1)
     values = positions.pad(values, "l" * len(values))  # (d, B, T, 3h + R)
     state = gru.first[:, None].expand(-1, grid.shape[1], -1)  # (d, B, h)
     fed = torch.zeros_like(grid[:, :, 0])  # (d, B, 3h)
     steps = []
     for t in range(grid.shape[2]):
-        state = gru_step(state, grid[:, :, t] + fed, gru.U, reset=reset)
+        state = gru_step(state, grid[:, :, t] + fed, gru.U)
         log_a, soft = attend(projected, state @ lookup.D, lookup.v, values, positions.inside)
         fed, relations = soft.split([fed.shape[-1], lookup.U.shape[-1]], -1)
         steps.append((state, log_a, relations))
@@ -283,9 +278,7 @@ class Encoder(nn.Module):
         # Memory component: m = [hˡ; hʳ]
         for name in memory_layers(self.config):
             layer: GRU = getattr(self, name)
-            states = self.operations.recurrence(
-                m, layer.tensors, batch.words + 1, "lr", reset=self.config.reset
-            )
+            states = self.operations.recurrence(m, layer.tensors, batch.words + 1, "lr")
             m = drop(torch.cat([states[0], states[1]], -1), sentences)
         return x, m
 
@@ -295,7 +288,7 @@ class BiAtt(Encoder):
 
     config: ParserConfig
     F: Tensor  # (d, 2h, 3h)
-    C: Tensor  # (1 or A, 2h, h)
+    C: Tensor  # (1, 2h, h): shared by the attentions
     D: Tensor  # (A, h, h), or (1, 2h, h) with one attention over both queries
     v: Tensor  # (A, h)
     U: Tensor  # (A, 2h, R)
@@ -311,7 +304,7 @@ class BiAtt(Encoder):
         self.directions = DIRECTIONS[config.directions]
 
     def forward(self, batch: Batch, dropout: Dropout | None = None) -> ParserOutput:
-        device, reset, drop = self.P.device, self.config.reset, dropout or no_dropout
+        device, drop = self.P.device, dropout or no_dropout
         x, m = self.encode(batch, dropout)
 
         # Query components (2.2): q and a, equations 1 and 2, and the soft headwords m̃, multiplied by U
@@ -320,9 +313,9 @@ class BiAtt(Encoder):
         gru, order = self.query.tensors, (batch.words, self.directions)
         if self.config.feedback:
             lookup = LookupTensors(self.F, self.U, self.C, self.D, self.v)
-            q, log_a, soft = self.operations.query_recurrence(x, m, gru, lookup, *order, reset=reset)
+            q, log_a, soft = self.operations.query_recurrence(x, m, gru, lookup, *order)
         else:
-            q = self.operations.recurrence(x, gru, *order, reset=reset)
+            q = self.operations.recurrence(x, gru, *order)
             queries = torch.cat([*q], -1)[None] if self.config.attention == "single" else q
             log_a, soft = self.operations.attention(
                 queries @ self.D, m @ self.U, m @ self.C, self.v, batch.words
