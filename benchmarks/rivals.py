@@ -25,7 +25,7 @@ from biatt.errors import BiattError
 from biatt.evaluation.metrics import evaluate
 from biatt.model_folder import METRICS
 from biatt.parser import load
-from biatt.training.train import split_treebank
+from biatt.training.treebank import read_treebank
 
 HERE = Path(__file__).parent
 RIVALS = ("biatt", "ufal.udpipe", "supar")
@@ -95,9 +95,9 @@ def ours(model: Path, gold: list[Sentence], parsed: Path) -> dict[str, Any]:
 def theirs(treebank: Path, gold: list[Sentence], parsed: Path, options: argparse.Namespace) -> dict[str, Any]:
     """Train in the peers' environment, with one thread, and parse."""
     (train,), dev = treebank.glob("*train.conll*"), next(treebank.glob("*dev.conll*"), None)
-    train_sentences, dev_sentences = split_treebank([train], dev, 0.05, 1)
+    treebank_files = read_treebank([train], dev, dev_fraction=0.05, seed=1)
     files = {name: parsed.with_name(f"{name}.conllu") for name in ("train", "dev", "test")}
-    for path, sentences in zip(files.values(), (train_sentences, dev_sentences, gold), strict=True):
+    for path, sentences in zip(files.values(), (treebank_files.train, treebank_files.dev, gold), strict=True):
         write(map(_words_only, sentences), path)
     started = time.perf_counter()
     effort = options.iterations if options.rival == "ufal.udpipe" else options.seconds

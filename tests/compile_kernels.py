@@ -6,6 +6,9 @@ would compile the same kernels at the same time.
 
 from __future__ import annotations
 
+import numpy as np
+
+from biatt.decode.distribution import TreeDistribution
 from biatt.encoding.batches import collate
 from biatt.network.autograd import FUSED
 from biatt.network.model import BiAtt
@@ -21,6 +24,13 @@ def compile_parsing() -> None:
         parser.k_best(TREEBANK[0], 2)
 
 
+def compile_distributions() -> None:
+    for words, preference in ((3, 0.0), (200, 0.0), (3, 1000.0)):  # short, in panels, in logarithms
+        scores = np.zeros((words, words + 1))
+        scores[0, 2] = scores[1, 1] = preference  # words 1 and 2 prefer each other: no tree is probable
+        assert np.isfinite(TreeDistribution(scores).marginals).all()
+
+
 def compile_training() -> None:
     batch = collate(random_sentences([3, 1]))
     for variant in ({}, LARGER, {"attention": "single", "feedback": False}):
@@ -32,4 +42,5 @@ def compile_training() -> None:
 
 if __name__ == "__main__":
     compile_parsing()
+    compile_distributions()
     compile_training()
