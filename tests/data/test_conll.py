@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 
 from biatt.data import conll
 from biatt.data.conll import format_of, read, write
+from biatt.data.files import BUFFER_BYTES
 from biatt.data.sentence import DEPS, HEAD, MISC, Sentence, Token
 from biatt.errors import ConfigError, FormatError
 
@@ -41,6 +42,7 @@ CATS = (
     "5\t.\t.\tPUNCT\t.\t_\t4\tpunct\t_\t_\n"
     "\n"
 )
+MANY = CATS * (BUFFER_BYTES // len(CATS) + 100)  # more than is read at once
 SHORT = "1\tHush\t_\tINTJ\t_\t_\t0\troot\t_\t_\n2\t!\t_\tPUNCT\t_\t_\t1\tpunct\t_\t_\n\n"
 OLD = "1\tHej\t_\tI\tI\t_\t0\tROOT\t0\tROOT\n2\t!\t_\tX\tXP\t_\t1\tpnct\t_\t_\n\n"
 
@@ -467,7 +469,7 @@ FAULTS = [
 
 
 @pytest.mark.parametrize(("text", "line", "message"), [f[1:] for f in FAULTS], ids=[f[0] for f in FAULTS])
-@pytest.mark.parametrize("before", ["", CATS, "\n\n" + CATS * 3000, CATS.replace("\n", "\r\n")], ids=len)
+@pytest.mark.parametrize("before", ["", CATS, "\n\n" + MANY, CATS.replace("\n", "\r\n")], ids=len)
 def test_fault_is_blamed_on_its_line(text: str, line: int, message: str, before: str) -> None:
     sentences = read(io.BytesIO((before + text).encode()), name="bad.conllu")
     good = []
@@ -483,7 +485,7 @@ def test_fault_is_blamed_on_its_line(text: str, line: int, message: str, before:
     assert len(good) >= before.count("# sent_id")
 
 
-@pytest.mark.parametrize("before", ["", CATS, CATS * 3000])
+@pytest.mark.parametrize("before", ["", CATS, MANY])
 def test_bad_encoding_is_blamed_on_its_line(before: str) -> None:
     good = []
     data = (before + SHORT).encode() + row(1, form="caf?").encode().replace(b"?", b"\xe9") + SHORT.encode()
