@@ -44,6 +44,7 @@ def test_sentences_that_anyone_would_get_right(nlp: Parser) -> None:
     assert all(token.confidence > 0.5 for token in first)  # type: ignore[operator]
 
 
+@pytest.mark.slow
 def test_real_text_is_parsed_as_well_as_the_readme_says(nlp: Parser) -> None:
     """On a part of the dev file: wide margins, to see a broken model and not a worse one."""
     if not EWT.is_file():
@@ -66,6 +67,7 @@ def test_card_names_source_licence_and_authors() -> None:
     assert "../" not in card
 
 
+@pytest.mark.slow
 def test_package_is_small_enough() -> None:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:

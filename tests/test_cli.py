@@ -55,9 +55,20 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
         invoke("generate", 20, "--seed", seed, "-o", folder / f"{name}.conllu")
     blank = [s.with_tree(["_"] * len(s), ["_"] * len(s)) for s in biatt.read(folder / "a.conllu")]  # type: ignore[list-item]
     biatt.write(blank, folder / "blank.conllu")
-    files = [folder / f"{name}.conllu" for name in "abc"]
-    done = biatt_process("train", "--train", *files, "--out", folder / "model", "--licence", "CC0", *FAST)
-    assert done.returncode == 0, done.stderr.decode()
+    files = [str(folder / f"{name}.conllu") for name in "abc"]
+    command = [
+        "train",
+        "--train",
+        *map(str, files),
+        "--out",
+        str(folder / "model"),
+        "--licence",
+        "CC0",
+        *FAST,
+    ]
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(sys, "argv", ["biatt", *command])  # the model card has the command
+        invoke(*command)
     return folder
 
 
@@ -149,6 +160,7 @@ def test_compare_prints_what_the_function_finds(data: Path, tmp_path: Path) -> N
     assert invoke("compare", gold, out, gold, *options, "--show", 2).count(", line ") == 2
 
 
+@pytest.mark.slow
 def test_vectors_serve_as_embeddings(data: Path, tmp_path: Path) -> None:
     out = tmp_path / "vectors.txt"
     done = biatt_process("vectors", data / "a.conllu", data / "b.conllu", "-o", out, "--size", 8)
@@ -160,6 +172,7 @@ def test_vectors_serve_as_embeddings(data: Path, tmp_path: Path) -> None:
     invoke("train", "--train", data / "a.conllu", *FAST, *options)
 
 
+@pytest.mark.slow
 def test_vectors_of_standard_input_go_to_standard_output(data: Path) -> None:
     text = "".join(" ".join(sentence.forms) + "\n" for sentence in biatt.read(data / "a.conllu")).encode()
     done = biatt_process("vectors", "-", "-o", "-", "--size", 3, "--input", "tokens", input=text)
@@ -181,6 +194,7 @@ def test_relation_that_looks_like_markup_is_printed_as_it_is(tmp_path: Path) -> 
     assert ":smile:" in table
 
 
+@pytest.mark.slow
 def test_dash_is_standard_input_and_output(data: Path) -> None:
     named = biatt_process("parse", "--model", data / "model", data / "blank.conllu")
     piped = biatt_process(
@@ -241,6 +255,7 @@ def test_hidden_takes_a_language_of_the_paper(data: Path, tmp_path: Path) -> Non
     assert biatt.load(tmp_path / "m").config.model.hidden == 176
 
 
+@pytest.mark.slow
 def test_interrupted_training_goes_on_with_resume(data: Path, tmp_path: Path) -> None:
     """Ctrl-C is one line and exit code 130."""
     command = ["train", "--train", data / "a.conllu", "--out", tmp_path / "m", "--hidden", "16"]
@@ -341,6 +356,7 @@ def test_fault_is_one_line_and_exit_code_2(
     assert not (data / "new" / "model.safetensors").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -355,6 +371,7 @@ def test_process_ends_with_one_line_and_exit_code_2(data: Path, words: list[str]
     check_fault(done.returncode, done.stdout.decode(), done.stderr.decode(), message)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [["parse", "--decode", "guess"], ["train"], ["prase"], ["generate", "0"]])
 def test_wrong_usage_is_exit_code_2_without_a_traceback(words: list[str]) -> None:
     done = biatt_process(*words)
@@ -363,6 +380,7 @@ def test_wrong_usage_is_exit_code_2_without_a_traceback(words: list[str]) -> Non
     assert b"Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_vectors_without_gensim_say_what_to_install(data: Path) -> None:
     code = "import sys; sys.modules['gensim'] = None; from biatt.cli import main; main()"
     command = [sys.executable, "-c", code, "vectors", str(data / "a.conllu"), "-o", "-"]
@@ -371,6 +389,7 @@ def test_vectors_without_gensim_say_what_to_install(data: Path) -> None:
     assert done.stderr == "biatt: training word vectors needs gensim: pip install 'biatt[vectors]'.\n"
 
 
+@pytest.mark.slow
 def test_training_without_torch_says_what_to_install(data: Path, tmp_path: Path) -> None:
     code = "import sys; sys.modules['torch'] = None; from biatt.cli import main; main()"
     command = [

@@ -457,6 +457,7 @@ def loaded_or_refused(folder: Path) -> Parser | None:
     return None
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=150, suppress_health_check=list(HealthCheck))
 @given(damages())
 def test_damaged_folder_is_refused_or_works(

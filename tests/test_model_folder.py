@@ -193,6 +193,7 @@ def test_file_in_the_place_of_the_folder_is_left_alone(tmp_path: Path) -> None:
         random_parser().save(tmp_path / "model" / "inside")
 
 
+@pytest.mark.slow
 def test_failed_save_leaves_the_model_that_was_there(folder: Path, disk: FailingDisk) -> None:
     old, new, failures = read_model(folder).card, pipeline(seed=7), 0
     for step in count():
@@ -215,6 +216,7 @@ def test_failed_save_leaves_the_model_that_was_there(folder: Path, disk: Failing
     assert trees(load(folder)) == trees(new)
 
 
+@pytest.mark.slow
 def test_killed_save_leaves_the_old_or_the_new_model(folder: Path, disk: FailingDisk) -> None:
     copy = folder.parent.parent / "copy"
     shutil.copytree(folder, copy)

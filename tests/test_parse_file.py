@@ -84,6 +84,7 @@ def test_text_may_begin_with_a_heading(parser: Parser, tmp_path: Path) -> None:
     assert b"\t#" in result
 
 
+@pytest.mark.slow
 def test_endless_comments_are_refused(parser: Parser, tmp_path: Path) -> None:
     with pytest.raises(FormatError, match="no other sentence begins within"):
         parsed(parser, b"# comment\n" * 450_000, tmp_path)
@@ -264,6 +265,7 @@ def test_many_sentences_that_wait_in_a_pipe_are_parsed_together(
     assert len(sizes) <= 3
 
 
+@pytest.mark.slow
 @posix
 def test_standard_input_and_output_are_pipes_too(tmp_path: Path) -> None:
     random_parser().save(tmp_path / "model")

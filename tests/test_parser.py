@@ -309,6 +309,7 @@ def nlp() -> Parser:
 TEXTS = ["cab abba", "", "a dog sees. Cats\n\ndo not.", *(" ".join(s.forms) for s in TREEBANK[:20])]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threads", [1, 2])
 def test_pipe_call_and_parse_tokens_give_the_same(
     nlp: Parser, threads: int, monkeypatch: pytest.MonkeyPatch

@@ -51,6 +51,7 @@ def test_unknown_name_is_an_attribute_error() -> None:
         _ = biatt.prase
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("code", "unwanted"),
     [

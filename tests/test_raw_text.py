@@ -59,6 +59,7 @@ def test_tokens_are_taken_as_they_are(folder: Path) -> None:
     assert all(token.upos != "_" for sentence in sentences for token in sentence)
 
 
+@pytest.mark.slow
 def test_output_by_format_and_by_suffix(folder: Path, tmp_path: Path) -> None:
     def output(*options: str) -> bytes:
         return parsed(folder, "--text", TEXT, *options)
@@ -77,6 +78,7 @@ def test_output_by_format_and_by_suffix(folder: Path, tmp_path: Path) -> None:
     assert b"# k_best = 2" in output("--k-best", "2")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("data", "message"),
     [

@@ -16,6 +16,8 @@ from biatt.parser import Parser  # noqa: E402
 from biatt.spacy_component import BiattComponent  # noqa: E402
 from builders import random_parser, random_tagger, random_tokeniser  # noqa: E402
 
+pytestmark = pytest.mark.slow  # spaCy alone takes seconds to start
+
 TEXTS = [
     "The baker saw a bird. Clara laughs, doesn't she?",
     "",
@@ -123,7 +125,6 @@ def test_saved_pipeline_does_not_need_the_folder_that_it_came_from(folder: Path,
         pipeline(tmp_path / "gone")("text")
 
 
-@pytest.mark.slow
 def test_two_processes_give_what_one_gives(folder: Path) -> None:
     nlp = pipeline(folder)
     expected = [facts(doc) for doc in nlp.pipe(TEXTS)]

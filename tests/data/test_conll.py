@@ -282,7 +282,7 @@ def obvious(text: str) -> list[list[list[str]]]:
     return [rows for rows in sentences if rows]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(files())
 def test_generated_file_comes_back_and_agrees_with_a_plain_reader(text: str) -> None:
     sentences = parse(text)
@@ -592,6 +592,7 @@ def peak_bytes(action: Callable[[], object]) -> int:
         tracemalloc.stop()
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_file() -> None:
     def peak(pieces: int) -> int:
         stream: Any = Endless((CATS * 50).encode(), pieces)  # 14 KB each

@@ -84,6 +84,7 @@ def test_every_format_is_read_compressed_or_not(
     assert vectors.vectors.shape == (3, 2)
 
 
+@pytest.mark.slow
 @formats
 def test_files_larger_than_any_buffer_are_read(tmp_path: Path, written: Callable[[Table], bytes]) -> None:
     values = np.random.default_rng(0).normal(size=(4000, 100)).astype(np.float32)

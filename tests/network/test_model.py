@@ -203,6 +203,7 @@ def test_gradient_of_the_query_recurrence() -> None:
 # Batches
 
 
+@pytest.mark.slow
 @every_ablation
 def test_batch_equals_batches_of_one_sentence(variant: dict[str, Any]) -> None:
     treebank = random_sentences([1, 12, 5, 5, 1, 8, 2, 11, 3, 7], seed=6)

@@ -25,6 +25,8 @@ from biatt.recipes.reproduce import reproduce, train_command
 from biatt.training.listener import Silent
 from builders import experiment_record
 
+pytestmark = pytest.mark.slow  # trains four small models
+
 RECIPE = """
 [[run]]
 name = "base"
@@ -93,7 +95,6 @@ def recipe(finished: Path, tmp_path: Path) -> Path:
     return tmp_path / finished.name
 
 
-@pytest.mark.slow
 def test_record_has_all_that_is_needed_to_repeat_a_run(finished: Path) -> None:
     base, _, more, dev = read_records(finished.with_suffix(""))
     assert (base.seed, base.preset, base.settings) == (1, "paper", ["hidden=4", "epochs=1"])

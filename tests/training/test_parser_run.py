@@ -111,6 +111,7 @@ def test_conllx_treebank_is_trained_on(tmp_path: Path) -> None:
 # Beyond the paper
 
 
+@pytest.mark.slow
 def test_larger_model_parses_as_its_best_epoch_did(treebank: Path, larger: Path) -> None:
     parser = load(larger)
     assert parser.config == LARGER
@@ -120,6 +121,7 @@ def test_larger_model_parses_as_its_best_epoch_did(treebank: Path, larger: Path)
     assert (result.uas, result.las) == (best["dev_uas"], best["dev_las"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stops", [[1], [2, 2]])
 def test_interrupted_run_with_dropout_ends_like_a_whole_one(
     treebank: Path, larger: Path, tmp_path: Path, stops: list[int]

@@ -47,6 +47,7 @@ def test_pipeline_learns_to_read_raw_text(tmp_path: Path) -> None:
     assert result.las > 0.5
 
 
+@pytest.mark.slow
 def test_folder_contains_every_part_and_no_more(pipeline: Path) -> None:
     names = sorted(path.relative_to(pipeline).as_posix() for path in pipeline.rglob("*") if path.is_file())
     model = ["config.json", "metrics.jsonl", WEIGHTS, "vocabulary.json"]
@@ -57,6 +58,7 @@ def test_folder_contains_every_part_and_no_more(pipeline: Path) -> None:
     assert "tagger, accuracy on dev, labels of the training data | upos " in card
 
 
+@pytest.mark.slow
 def test_parser_learns_from_tags_of_taggers_that_had_not_seen_the_sentences(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -89,6 +91,7 @@ def test_parser_learns_from_tags_of_taggers_that_had_not_seen_the_sentences(
     assert seen["tagger"] == ({s.to_text() for s in sentences}, {s.to_text() for s in sentences[:2]})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stop", [1, 3, 6, 9])
 def test_interrupted_pipeline_ends_like_a_whole_one(
     treebank: Path, pipeline: Path, tmp_path: Path, stop: int
@@ -102,6 +105,7 @@ def test_interrupted_pipeline_ends_like_a_whole_one(
     assert contents(tmp_path / "cut") == contents(pipeline)
 
 
+@pytest.mark.slow
 def test_finished_pipeline_is_not_trained_again(treebank: Path, pipeline: Path, tmp_path: Path) -> None:
     shutil.copytree(pipeline, tmp_path / "m")
     options: dict[str, Any] = {"dev": treebank, "config": SMALL_BEST, "pipeline": SMALL_PIPELINE}
@@ -115,6 +119,7 @@ def test_finished_pipeline_is_not_trained_again(treebank: Path, pipeline: Path, 
         train(treebank, out=tmp_path / "m", **options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("setting", ["folds=3", "tagger.hidden=9", "tokeniser.hidden=9"])
 def test_stages_are_not_used_with_other_settings(
     treebank: Path, pipeline: Path, tmp_path: Path, setting: str
@@ -150,6 +155,7 @@ def test_conllx_treebank_is_refused_with_its_name(tmp_path: Path) -> None:
         train(path, out=tmp_path / "m", pipeline=SMALL_PIPELINE)
 
 
+@pytest.mark.slow
 def test_stages_report_their_epochs(pipeline: Path) -> None:
     assert [record["epoch"] for record in read_records(pipeline / "tagger")] == [1, 2]
     assert [record["epoch"] for record in read_records(pipeline / "tokeniser")] == [1, 2]

@@ -161,6 +161,7 @@ def test_model_has_the_mean_weights_of_the_last_epochs_and_training_goes_on_with
     assert all(np.allclose(value, (8 + 16 + 32) / 3) for value in load(run.folder).weights.values())
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=6))
 @settings(max_examples=15)
 def test_linear_schedule_runs_to_the_end_and_keeps_the_first_epoch_of_the_best_dev_las(
@@ -261,6 +262,7 @@ def searched(treebank: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         yield out
 
 
+@pytest.mark.slow
 def test_run_uses_the_rate_that_was_best_after_one_epoch(searched: Path) -> None:
     records = untimed(searched)
     trials, epochs = [r for r in records if "search" in r], [r for r in records if "epoch" in r]

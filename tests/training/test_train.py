@@ -85,6 +85,7 @@ def test_impossible_option_is_refused(
     assert not (tmp_path / "m").exists()
 
 
+@pytest.mark.slow
 def test_training_without_torch_is_one_clear_error(treebank: Path, tmp_path: Path) -> None:
     code = (
         "import sys; sys.modules['torch'] = None; import biatt\n"
@@ -365,6 +366,7 @@ def epochs(treebank: Path, tmp_path_factory: pytest.TempPathFactory) -> list[byt
     return [weights(folder / str(number)) for number in (1, 2)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fill", [full_at_fsync, full_at_write])
 @pytest.mark.parametrize("number", range(1, FILES_BEFORE + 2 * FILES_AN_EPOCH + 1))
 def test_full_disk_leaves_the_earlier_model_and_a_run_to_resume(
@@ -401,6 +403,7 @@ def ensemble(treebank: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stop", [2, 5])
 def test_interrupted_ensemble_ends_like_a_whole_one(
     treebank: Path, ensemble: Path, tmp_path: Path, stop: int
@@ -412,6 +415,7 @@ def test_interrupted_ensemble_ends_like_a_whole_one(
     assert contents(tmp_path / "cut") == contents(ensemble)
 
 
+@pytest.mark.slow
 def test_ensemble_averages_the_probabilities_of_its_seeds(
     treebank: Path, ensemble: Path, tmp_path: Path
 ) -> None:
@@ -431,6 +435,7 @@ def test_ensemble_averages_the_probabilities_of_its_seeds(
         assert np.allclose(scores.relation_scores(heads), expected, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_card_of_an_ensemble_has_its_dev_scores(treebank: Path, ensemble: Path) -> None:
     card = (ensemble / CARD).read_text()
     result = evaluate(read(treebank), biatt.load(ensemble).parse(read(treebank)))
