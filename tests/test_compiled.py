@@ -141,7 +141,8 @@ def test_change_in_an_inlined_file_recompiles(warm: Package) -> None:
 
 
 def test_another_processor_has_machine_code_of_its_own(warm: Package) -> None:
-    assert warm.run(NUMBA_CPU_NAME="generic") == (41, False, [COMPILING])
+    another = "nehalem" if os.environ.get("NUMBA_CPU_NAME") == "generic" else "generic"
+    assert warm.run(NUMBA_CPU_NAME=another) == (41, False, [COMPILING])
     assert len(warm.files()) == 4
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -252,14 +252,17 @@ def test_search_climbs_to_where_no_step_is_better(
 SEARCHED = with_settings(SMALL, ["rate=0.02", "epochs=2"])
 
 
+LARGE_STEP = 0.01  # between rates, so that few are tried
+
+
 @pytest.fixture(scope="module")
-def searched(treebank: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The folder of a training that tried few rates, as the steps between them are large."""
+def searched(treebank: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a training that searched its rate."""
     out = tmp_path_factory.mktemp("searched") / "model"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(run_module, "RATE_STEP", 0.01)
+        patch.setattr(run_module, "RATE_STEP", LARGE_STEP)
         train(treebank, out=out, config=SEARCHED, search_rate=True)
-        yield out
+    return out
 
 
 @pytest.mark.slow
@@ -267,7 +270,7 @@ def test_run_uses_the_rate_that_was_best_after_one_epoch(searched: Path) -> None
     records = untimed(searched)
     trials, epochs = [r for r in records if "search" in r], [r for r in records if "epoch" in r]
     best = max(trials, key=lambda record: record["dev_log_likelihood"])
-    steps = sorted(round(record["rate"] / 0.01, 3) for record in trials)
+    steps = sorted(round(record["rate"] / LARGE_STEP, 3) for record in trials)
     assert steps == list(range(int(steps[0]), int(steps[-1]) + 1))
     assert 2 in steps
     assert epochs[0]["rate"] == best["rate"]
@@ -276,8 +279,9 @@ def test_run_uses_the_rate_that_was_best_after_one_epoch(searched: Path) -> None
 
 @pytest.mark.parametrize("stop", [2, 3])
 def test_interrupted_search_ends_like_a_whole_one(
-    treebank: Path, searched: Path, tmp_path: Path, stop: int
+    treebank: Path, searched: Path, tmp_path: Path, stop: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(run_module, "RATE_STEP", LARGE_STEP)
     options: dict[str, Any] = {"out": tmp_path / "cut", "config": SEARCHED, "search_rate": True}
     with pytest.raises(KeyboardInterrupt):
         train(treebank, **options, listener=InterruptedAt(stop))
