@@ -1,0 +1,267 @@
+"""A contextual encoder as input of the parser: hidden states of a BERT-like network for each word.
+
+The encoder is a folder in the usual form: `config.json`, `tokenizer.json`, and the weights in
+`model.safetensors` or in the only `*.safetensors`. Layer 0 is the encoder's embeddings, layer i the output of
+its i-th layer. Nothing is fetched from a network, and no code that comes with a model is run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from safetensors.torch import load_file
+from torch import Tensor, nn
+
+from biatt.encoding.batches import by_length
+from biatt.encoding.subwords import Pieces, Subwords, windows
+from biatt.errors import ConfigError, ModelError
+
+CONFIG, TOKENIZER, WEIGHTS = "config.json", "tokenizer.json", "model.safetensors"
+PACKAGES = ("transformers", "tokenizers")
+# Settings in which a description could ask for other code, or for other weights than those of the folder.
+IGNORED_SETTINGS = (
+    "auto_map",
+    "attn_implementation",
+    "quantization_config",
+    "fusion_config",
+    "dtype",
+    "torch_dtype",
+)
+BATCH_SUBWORDS = 1024  # that are encoded at once, padding included; the fastest size measured
+LARGEST_WINDOW = 512  # subwords: the time of attention grows with their square
+LARGEST_FLOAT16 = 65504.0
+
+
+class EncoderFiles(NamedTuple):
+    """The files of an encoder, and what names them: a checksum of their bytes."""
+
+    config: Path
+    tokenizer: Path
+    weights: Path
+
+    @property
+    def folder(self) -> Path:
+        return self.config.parent
+
+    def checksum(self) -> str:
+        digest = hashlib.sha256()
+        for path in self:
+            with _named(path), open(path, "rb") as file:
+                while block := file.read(1 << 20):
+                    digest.update(block)
+        return digest.hexdigest()
+
+
+def find_encoder(folder: str | Path) -> EncoderFiles:
+    """The files of an encoder's folder; ModelError says what is missing."""
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise ModelError(f"There is no encoder folder {folder}.")
+    for name in (CONFIG, TOKENIZER):
+        if not (folder / name).is_file():
+            raise ModelError(f"{folder} is not an encoder: it has no {name}.")
+    weights = folder / WEIGHTS
+    if not weights.is_file():
+        found = sorted(folder.glob("*.safetensors"))
+        if len(found) != 1:
+            wrong = f"{len(found)} files with weights and none is" if found else "no"
+            raise ModelError(f"{folder} is not an encoder: it has {wrong} {WEIGHTS}.")
+        weights = found[0]
+    return EncoderFiles(folder / CONFIG, folder / TOKENIZER, weights)
+
+
+def default_layers(depth: int) -> tuple[int, ...]:
+    """Four layers from the middle to the last but one, e.g. 5, 7, 9, 11 of 12: they know most of syntax."""
+    last = max(depth - 1, 1)
+    return tuple(sorted({round(layer) for layer in np.linspace(max(0.45 * last, 1), last, 4).tolist()}))
+
+
+class ContextualEncoder(nn.Module):
+    """Hidden states of chosen layers, each averaged over the subwords of a word.
+
+    layers: () stands for `default_layers`; layers above the highest chosen one are not computed.
+    bfloat16: half the weights' precision, for frozen encoders; None: if this processor computes with it.
+    """
+
+    def __init__(
+        self, folder: str | Path, layers: Sequence[int] = (), *, bfloat16: bool | None = None
+    ) -> None:
+        super().__init__()
+        check_packages()
+        files = find_encoder(folder)
+        self.folder, self.checksum = files.folder, files.checksum()
+        config = _configuration(files.config)
+        depth = int(config.num_hidden_layers)
+        self.layers = tuple(sorted(set(layers))) or default_layers(depth)
+        if not 0 <= self.layers[0] <= self.layers[-1] <= depth:
+            shown = ", ".join(map(str, self.layers))
+            raise ConfigError(f"The encoder {self.folder} has the layers 0 to {depth}, not all of {shown}.")
+        with _named(files.tokenizer):
+            self.subwords = Subwords(files.tokenizer.read_text(encoding="utf-8"))
+        config.num_hidden_layers = max(self.layers[-1], 1)
+        self.model = _network(files, config)
+        if self.model.get_input_embeddings().num_embeddings <= self.subwords.largest:
+            raise ModelError(f"{files.tokenizer} has more subwords than {files.weights} has embeddings.")
+        self.width = int(self.model.config.hidden_size)
+        self._window = _positions(self.model) - len(self.subwords.before) - len(self.subwords.after)
+        if has_bfloat16() if bfloat16 is None else bfloat16:
+            self.model.to(torch.bfloat16)
+
+    def features(self, sentences: Sequence[Sequence[str]]) -> list[NDArray[np.float16]]:
+        """An array (n, layers, width) for each sentence, which is given by the forms of its words."""
+        if not sentences:
+            return []
+        with torch.inference_mode():
+            states = self(self.subwords.pieces(sentences)).clamp(-LARGEST_FLOAT16, LARGEST_FLOAT16)
+            array = states.half().cpu().numpy()
+        return np.split(array, np.cumsum([len(forms) for forms in sentences])[:-1])
+
+    def forward(self, sentences: Sequence[Pieces]) -> Tensor:
+        """The hidden states (N, layers, width) of all words of some sentences, in float32."""
+        counts = [int(sentence.words[-1]) + 1 if len(sentence.words) else 0 for sentence in sentences]
+        starts = np.cumsum([0, *counts])
+        parts = [
+            (sentence.ids[window.start : window.end], sentence.words + start, window)
+            for sentence, start in zip(sentences, starts[:-1], strict=True)
+            for window in windows(len(sentence.ids), self._window)
+            if len(sentence.ids)
+        ]
+        taken, targets = [], []  # vectors of subwords, and their words
+        for batch in by_length([len(ids) for ids, _, _ in parts], batch_words=BATCH_SUBWORDS):
+            states = self._states([parts[i][0] for i in batch])
+            for row, i in zip(states, batch, strict=True):
+                _, words, window = parts[i]
+                taken.append(row[window.first - window.start : window.last - window.start])
+                targets.append(words[window.first : window.last])
+        sums = torch.zeros(int(starts[-1]), len(self.layers), self.width, device=self.model.device)
+        if not taken:
+            return sums
+        word_of = np.concatenate(targets)
+        sums = sums.index_add(0, torch.from_numpy(word_of).to(sums.device), torch.cat(taken))
+        pieces = torch.from_numpy(np.bincount(word_of)).to(sums)  # subwords of each word
+        return sums / pieces[:, None, None]
+
+    def _states(self, parts: Sequence[NDArray[np.int32]]) -> Tensor:
+        """The hidden states (B, S, layers, width) of B inputs of up to S subwords, without special ones."""
+        before, after = self.subwords.before, self.subwords.after
+        longest = max(map(len, parts)) + len(before) + len(after)
+        ids = np.full((len(parts), longest), self.model.config.pad_token_id or 0)
+        mask = np.zeros((len(parts), longest), np.int64)
+        for i, part in enumerate(parts):
+            whole = [*before, *part.tolist(), *after]
+            ids[i, : len(whole)], mask[i, : len(whole)] = whole, 1
+        device = self.model.device
+        output = self.model(
+            input_ids=torch.from_numpy(ids).to(device),
+            attention_mask=torch.from_numpy(mask).to(device),
+            output_hidden_states=True,
+        )
+        states = torch.stack([output.hidden_states[layer].float() for layer in self.layers], 2)
+        return states[:, len(before) :]
+
+
+def check_packages() -> None:
+    missing = [name for name in PACKAGES if find_spec(name) is None]
+    if missing:
+        raise ConfigError(
+            f"A contextual encoder needs {' and '.join(missing)}: pip install 'biatt[encoder]'."
+        )
+
+
+def has_bfloat16() -> bool:
+    """Whether the processor has instructions for bfloat16; without them it is slower than float32."""
+    capabilities: dict[str, Any] = getattr(torch.cpu, "get_capabilities", dict)()
+    return any(bool(capabilities.get(name)) for name in ("avx512_bf16", "amx_bf16"))
+
+
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """Put the name of a file before what is wrong with it."""
+    try:
+        yield
+    except ModelError as error:
+        raise ModelError(f"{path}: {error}") from error
+    except OSError as error:
+        raise ModelError(f"{path} cannot be read: {(error.strerror or str(error)).lower()}.") from error
+    except Exception as error:  # transformers raises errors of many kinds for files that it cannot use
+        reason = " ".join(str(error).split())
+        raise ModelError(f"{path} is damaged, or not of a BERT-like encoder ({reason}).") from error
+
+
+def _configuration(path: Path) -> Any:
+    """The configuration of the network, as transformers has it."""
+    from transformers import CONFIG_MAPPING
+
+    with _named(path):
+        data = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(data, dict):
+            raise ModelError("it is not a JSON object.")
+        kind = data.get("model_type")
+        if not isinstance(kind, str) or kind not in CONFIG_MAPPING:
+            raise ModelError(f"transformers knows no network of the type {kind!r}.")
+        settings = {
+            name: value
+            for name, value in data.items()
+            if name not in IGNORED_SETTINGS and not name.startswith("_")
+        }
+        config = CONFIG_MAPPING[kind].from_dict(settings)
+        if config.is_encoder_decoder or not isinstance(getattr(config, "num_hidden_layers", None), int):
+            raise ModelError(f"its network of the type {kind!r} is not an encoder alone.")
+        return config
+
+
+def _network(files: EncoderFiles, config: Any) -> Any:
+    """The network with its weights, in float32."""
+    from transformers import AutoModel
+
+    with _named(files.weights), _quiet():
+        with torch.device("meta"):
+            kind = type(AutoModel.from_config(config))
+        # So weights may have any file name, any float type, and the names of older versions.
+        network, report = kind.from_pretrained(
+            None,
+            config=config,
+            state_dict=load_file(files.weights),
+            dtype=torch.float32,
+            output_loading_info=True,
+        )
+        missing = sorted(name for name in report["missing_keys"] if not name.startswith("pooler."))
+        if missing:
+            raise ModelError(f"it has no weights {missing[0]}, which {CONFIG} describes.")
+        network.pooler = None  # it reads the first subword only
+        return network.eval()
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without progress bars, and without warnings that weights of the layers above are not used."""
+    from transformers.utils import logging
+
+    verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(verbosity)
+        if bars:
+            logging.enable_progress_bar()
+
+
+def _positions(network: Any) -> int:
+    """The largest number of subwords, special ones included, that the network reads at once."""
+    positions = getattr(network.config, "max_position_embeddings", LARGEST_WINDOW)
+    for name, module in network.named_modules():
+        # RoBERTa and its kin count positions from the row after that of padding.
+        if name.endswith("position_embeddings") and getattr(module, "padding_idx", None) is not None:
+            positions -= module.padding_idx + 1
+    return min(int(positions), LARGEST_WINDOW)
