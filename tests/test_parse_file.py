@@ -122,6 +122,21 @@ def test_k_best_trees_can_be_tagged_anew_and_written_to_deps(parser: Parser, tmp
     assert [s.xpos for s in sentences[::2]] == [s.xpos for s in parser.tagger.tag(TREEBANK[:5])]
 
 
+# Probabilities
+
+
+def test_probabilities_are_written_to_misc_and_the_tree_stays_the_same(
+    parser: Parser, tmp_path: Path
+) -> None:
+    parsed(parser, TREES, tmp_path, probabilities=True)
+    uncertain = list(read(tmp_path / "target"))
+    assert [(s.heads, s.deprels) for s in uncertain] == [
+        (s.heads, s.deprels) for s in parser.parse(TREEBANK[:5])
+    ]
+    assert any("HeadProbs=" in token.misc for s in uncertain for token in s)
+    assert any("DeprelProbs=" in token.misc for s in uncertain for token in s)
+
+
 # What is refused
 
 
@@ -130,6 +145,8 @@ def test_k_best_trees_can_be_tagged_anew_and_written_to_deps(parser: Parser, tmp
     [
         ({"k_best": 0}, "at least 1, not 0"),
         ({"k_best": 2, "decoder": "argmax"}, "by the decoder mst only, not by argmax"),
+        ({"k_best": 2, "probabilities": True}, "for the best tree, not for several"),
+        ({"format": "conllx", "probabilities": True}, "MISC column of CoNLL-U"),
         ({"threads": 0}, "at least 1, not 0"),
     ],
 )

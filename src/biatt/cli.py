@@ -197,6 +197,14 @@ def parse(
             "of the tree to a comment.",
         ),
     ] = False,
+    probabilities: Annotated[
+        bool,
+        typer.Option(
+            "--probabilities",
+            help="Write the most probable heads and relations of words that are not certain to MISC, for "
+            "training on them.",
+        ),
+    ] = False,
     k_best: Annotated[
         int, typer.Option(min=1, metavar="N", help="Write the N most probable trees of each sentence.")
     ] = 1,
@@ -245,6 +253,7 @@ def parse(
         decoder=decode,
         roots=roots,
         confidence=confidence,
+        probabilities=probabilities,
         k_best=k_best,
         fill_deps=fill_deps,
         retag=retag,

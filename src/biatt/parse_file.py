@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from biatt.data.conll import read
+from biatt.data.doubts import NO_MISC
 from biatt.data.files import InputStream, name_of, reading
 from biatt.data.sentence import Sentence
 from biatt.data.text import is_conll, read_text, read_tokens
@@ -28,6 +29,7 @@ def parse_file(
     decoder: Decoder = "mst",
     roots: Roots | None = None,
     confidence: bool = False,
+    probabilities: bool = False,
     k_best: int = 1,
     fill_deps: bool = False,
     retag: bool = False,
@@ -43,9 +45,11 @@ def parse_file(
     sentence. A source of more than `max_size` bytes, after decompression, is refused. `name` is what error
     messages call the source. The other options are those of `Parser.parse`.
     """
-    _check_options(source, str(target), decoder=decoder, k_best=k_best)
+    _check_options(source, str(target), decoder=decoder, k_best=k_best, probabilities=probabilities)
     terminal = sys.stdout is not None and sys.stdout.isatty()
     format = format or format_for(str(target), terminal=terminal)
+    if probabilities and format == "conllx":
+        raise ConfigError(NO_MISC)
     name = name or name_of(source)
     with reading(source, name=name, max_size=max_size) as stream:
         sentences = _sentences(parser, stream, input, name)
@@ -64,15 +68,20 @@ def parse_file(
                 fill_deps=fill_deps,
                 retag=retag,
                 confidence=confidence or format in ("json", "attention"),
+                probabilities=probabilities,
             )
         write_parsed(parsed, str(target), format, confidence=confidence)
 
 
-def _check_options(source: str | Path | BinaryIO, target: str, *, decoder: Decoder, k_best: int) -> None:
+def _check_options(
+    source: str | Path | BinaryIO, target: str, *, decoder: Decoder, k_best: int, probabilities: bool
+) -> None:
     if k_best < 1:
         raise ConfigError(f"The number of trees must be at least 1, not {k_best}.")
     if k_best > 1 and decoder != "mst":
         raise ConfigError(f"Several trees of a sentence are found by the decoder mst only, not by {decoder}.")
+    if k_best > 1 and probabilities:
+        raise ConfigError("Probabilities of choices are written for the best tree, not for several.")
     if isinstance(source, (str, Path)) and "-" not in (str(source), target):
         paths = (source, target)
         if all(map(os.path.exists, paths)) and os.path.samefile(*paths):

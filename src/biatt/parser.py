@@ -164,6 +164,7 @@ class Parser:
         threads: int = 1,
         fill_deps: bool = False,
         confidence: bool = False,
+        probabilities: bool = False,
         retag: bool = False,
     ) -> Iterator[Sentence]:
         """Copies of the sentences with HEAD and DEPREL set, in order, streamed.
@@ -171,7 +172,8 @@ class Parser:
         A model with a tagger also sets missing tags and lemmas, or with `retag` all of them. `roots` None
         means one root for CoNLL-U sentences and any number for CoNLL-X. With `fill_deps`, the tree is also
         written to DEPS, or in CoNLL-X to PHEAD and PDEPREL. With `confidence`, the sentences carry their
-        confidence and the scores that it comes from.
+        confidence and the scores that it comes from. With `probabilities`, MISC has the most probable heads
+        and relations of every word that is not certain (`data.doubts`).
         """
         parse = partial(
             self._parse_window,
@@ -179,6 +181,7 @@ class Parser:
             roots=roots,
             fill_deps=fill_deps,
             confidence=confidence,
+            probabilities=probabilities,
             retag=retag,
         )
         return _flat(in_order(parse, _windows(sentences), threads=threads))
@@ -191,6 +194,7 @@ class Parser:
         roots: Roots | None = None,
         fill_deps: bool = False,
         confidence: bool = False,
+        probabilities: bool = False,
         retag: bool = False,
     ) -> list[Sentence]:
         with_tree = partial(
@@ -199,7 +203,9 @@ class Parser:
             decoder=decoder,
             roots=roots,
             fill_deps=fill_deps,
-            temperature=self.temperature if confidence else None,
+            confidence=confidence,
+            probabilities=probabilities,
+            temperature=self.temperature,
         )
         return [
             sentence if scores is None else with_tree(sentence, scores)

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from biatt.data.conll import read
+from biatt.data.doubts import read_doubts
 from biatt.data.scores import RelationLayer, Scores, Temperature, log_softmax
-from biatt.data.sentence import Sentence
+from biatt.data.sentence import MISC, Sentence
 from biatt.data.toy_treebank import generate
 from biatt.decode.apply import default_roots, with_best_tree, with_k_best_trees
 from biatt.options import ConllFormat
@@ -33,6 +34,31 @@ def test_relations_are_the_best_given_the_decoded_heads(seed: int) -> None:
     expected = [RELATIONS[i] for i in np.argmax(scores.relations(parsed.heads), -1)]
     assert parsed.deprels == expected
     assert parsed.scores is None
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_probabilities_are_those_of_the_heads_and_of_the_relations_given_the_heads(seed: int) -> None:
+    scores, temperature = random_scores(6, seed), Temperature(2.0, 0.5)
+    plain = with_best_tree(Sentence.from_words(["w"] * 6), scores, RELATIONS)
+    parsed = with_best_tree(
+        Sentence.from_words(["w"] * 6), scores, RELATIONS, probabilities=True, temperature=temperature
+    )
+    assert (parsed.heads, parsed.deprels) == (plain.heads, plain.deprels)
+    arcs = np.exp(scores.agreement / 2)
+    arcs[np.arange(6), np.arange(6) + 1] = 0
+    tables = {
+        "head": arcs / arcs.sum(-1, keepdims=True),
+        "deprel": np.exp(log_softmax(scores.relation_scores(parsed.heads) / 0.5)),
+    }
+    names = {"head": [str(head) for head in range(7)], "deprel": RELATIONS}
+    written = {"head": [str(head) for head in parsed.heads], "deprel": parsed.deprels}
+    for kind, table in tables.items():
+        for word, row in enumerate(table):
+            choice = names[kind].index(written[kind][word])
+            doubts = read_doubts(parsed.rows[word][MISC], parsed)
+            assert (kind in doubts) == (np.delete(row, choice).max() >= 0.01)
+            for name, probability in zip(*doubts.get(kind, ([], [])), strict=True):
+                assert probability == pytest.approx(row[names[kind].index(name)], abs=0.00051)
 
 
 @pytest.mark.parametrize(("format", "roots"), [("conllu", [0]), ("conllx", [0, 0, 0])])

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from biatt.data.scores import Scores, Temperature
+from biatt.data.doubts import Choices, write_doubts
+from biatt.data.scores import Floats, Scores, Temperature, log_softmax
 from biatt.data.sentence import SENT_ID, Sentence
-from biatt.decode.arc_scores import Heads
+from biatt.decode.arc_scores import Heads, head_distribution
 from biatt.decode.confidence import SentenceConfidence
 from biatt.decode.decoders import heads as decoded_heads
 from biatt.decode.k_best import k_best
@@ -28,18 +29,31 @@ def with_best_tree(
     decoder: Decoder = "mst",
     roots: Roots | None = None,
     fill_deps: bool = False,
-    temperature: Temperature | None = None,
+    confidence: bool = False,
+    probabilities: bool = False,
+    temperature: Temperature = Temperature(),  # noqa: B008 (it cannot change)
 ) -> Sentence:
-    """A copy of the sentence with the best tree; with a temperature, it carries its confidence and scores.
+    """A copy of the sentence with the best tree.
 
-    `relations` are the names of the relations that are scored.
+    `relations` are the names of the relations that are scored. With `confidence`, the copy carries its
+    confidence and scores; with `probabilities`, MISC has other choices where the best is not certain.
     """
     roots = roots or default_roots(sentence)
     heads = decoded_heads(scores.agreement, decoder=decoder, roots=roots)
-    confidence = None
-    if temperature is not None:
-        confidence = SentenceConfidence(scores, roots=roots, temperature=temperature)
-    return _with_heads(sentence, scores, heads, relations, fill_deps=fill_deps, confidence=confidence)
+    relation_scores = scores.relation_scores(heads)
+    in_tree = SentenceConfidence(scores, roots=roots, temperature=temperature) if confidence else None
+    parsed = _with_heads(
+        sentence, scores, heads, relation_scores, relations, fill_deps=fill_deps, confidence=in_tree
+    )
+    if probabilities:
+        numbers = [str(head) for head in range(len(heads) + 1)]
+        of_relations = np.exp(log_softmax(relation_scores / temperature.relations))
+        choices = {
+            "head": Choices(np.exp(head_distribution(scores, temperature.arcs)), heads, numbers),
+            "deprel": Choices(of_relations, np.argmax(relation_scores, -1), relations),
+        }
+        write_doubts(parsed, choices)
+    return parsed
 
 
 def with_k_best_trees(
@@ -60,7 +74,15 @@ def with_k_best_trees(
     confidence = SentenceConfidence(scores, roots=roots or default_roots(sentence), temperature=temperature)
     trees = k_best(confidence.heads, k, roots=roots or default_roots(sentence))
     copies = [
-        _with_heads(sentence, scores, heads, relations, fill_deps=fill_deps, confidence=confidence)
+        _with_heads(
+            sentence,
+            scores,
+            heads,
+            scores.relation_scores(heads),
+            relations,
+            fill_deps=fill_deps,
+            confidence=confidence,
+        )
         for heads, _ in trees
     ]
     for rank, copy in enumerate(copies[1:], 2):
@@ -74,12 +96,12 @@ def _with_heads(
     sentence: Sentence,
     scores: Scores,
     heads: Heads,
+    relation_scores: Floats,
     relations: Sequence[str],
     *,
-    fill_deps: bool = False,
-    confidence: SentenceConfidence | None = None,
+    fill_deps: bool,
+    confidence: SentenceConfidence | None,
 ) -> Sentence:
-    relation_scores = scores.relation_scores(heads)
     names = [relations[i] for i in np.argmax(relation_scores, -1)]
     parsed = sentence.with_tree(heads.tolist(), names, fill_deps=fill_deps)
     if confidence is not None:
