@@ -36,7 +36,7 @@ IGNORED_SETTINGS = (
     "dtype",
     "torch_dtype",
 )
-BATCH_SUBWORDS = 1024  # that are encoded at once, padding included; the fastest size measured
+BATCH_SUBWORDS = 256  # that are encoded at once, padding included; the fastest size for a base encoder
 LARGEST_WINDOW = 512  # subwords: the time of attention grows with their square
 LARGEST_FLOAT16 = 65504.0
 
