@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from biatt.annotate.labeller import Labels
 from biatt.annotate.multiword import Multiword
-from biatt.annotate.tagger import Tagger, labels_of
+from biatt.annotate.tagger import Tagger
+from biatt.annotate.tags import labels_of
 from biatt.annotate.tokeniser import LABELS, Characters, Tokeniser
 from biatt.config import (
     COLUMNS,
@@ -32,6 +32,7 @@ from biatt.data.scores import Scores, split_scores
 from biatt.data.sentence import Sentence
 from biatt.data.toy_treebank import generate
 from biatt.encoding.batches import Batch
+from biatt.encoding.labels import Labels
 from biatt.encoding.vocabulary import Encoded, Vocabulary
 from biatt.evaluation.results import Attachment, Ratio, Score
 from biatt.parser import Parser

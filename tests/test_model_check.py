@@ -18,9 +18,9 @@ from safetensors.numpy import load_file, save_file
 
 import biatt
 from biatt.annotate import lemmas
-from biatt.annotate.labeller import Labels
-from biatt.annotate.tagger import KINDS
+from biatt.annotate.tags import KINDS
 from biatt.annotate.tokeniser import LABELS
+from biatt.encoding.labels import Labels
 from biatt.errors import ModelError
 from biatt.model_check import (
     _LEMMA_RULE,

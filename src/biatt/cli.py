@@ -104,7 +104,7 @@ def train(
     pipeline: Annotated[
         bool,
         typer.Option(
-            "--pipeline", help="Train a tokeniser and a tagger too, so that the model takes raw text."
+            "--pipeline", help="Choose tags and lemmas too, and train a tokeniser: the model takes raw text."
         ),
     ] = False,
     ensemble: Annotated[
@@ -117,7 +117,7 @@ def train(
         list[str] | None,
         typer.Option(
             metavar="KEY=VALUE",
-            help="Change a setting; see --settings. Of a pipeline also tokeniser.KEY, tagger.KEY and folds.",
+            help="Change a setting; see --settings. Of a pipeline also tokeniser.KEY.",
         ),
     ] = None,
     licence: Annotated[str, typer.Option(help="Licence to state in the model card.")] = "not stated",

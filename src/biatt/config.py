@@ -64,6 +64,9 @@ def _typed(name: str, value: Any, kind: Any) -> Any:
     elif kind == tuple[str, ...]:
         strings = type(value) is tuple and all(type(item) is str for item in value)
         check(strings, f"{name} must be names, not {shown}")
+    elif kind == tuple[int, ...]:
+        numbers = type(value) is tuple and all(type(item) is int for item in value)
+        check(numbers, f"{name} must be whole numbers, not {shown}")
     else:
         check(type(value) is kind, f"{name} must be a {kind.__name__}, not {shown}")
     return value
@@ -140,9 +143,24 @@ class ParserConfig(TaggerConfig):
         0,
         "hidden size of a second scorer of relations, which reads a word and its decoded head; 0 for none",
     )
+    tags: bool = setting(
+        False,
+        "choose tags and lemmas by the memory's first layer, and add the embeddings of the tags to it, or of "
+        "those that the input has; --pipeline turns it on",
+    )
+    feature_layers: tuple[int, ...] = setting(
+        (), "layers of a contextual encoder whose mean, with learned weights, is added to the embeddings"
+    )
+    feature_width: int = setting(0, "width of these layers; --encoder sets it")
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        check(all(layer >= 0 for layer in self.feature_layers), "feature_layers must be 0 or more each")
+        check(self.feature_width >= 0, "feature_width must be 0 or more")
+        check(
+            bool(self.feature_layers) == bool(self.feature_width),
+            "feature_layers and feature_width go together: --encoder sets both",
+        )
         check(self.pair_hidden >= 0, "pair_hidden must be 0 or more")
         check(bool(self.columns), "columns must name at least one column")
         unknown = [name for name in self.columns if name not in COLUMNS]
@@ -212,11 +230,17 @@ class TrainingConfig(Checked):
 class ParserTrainingConfig(TrainingConfig):
     """The training of a parser, which can also learn to parse without tags."""
 
-    tag_dropout: float = setting(0.0, "rate of tags and features replaced by unknown in training")
+    tag_dropout: float = setting(
+        0.0,
+        "rate of tags and features replaced by unknown in training; with tags=true, rate of sentences that "
+        "are parsed by the network's own tags",
+    )
+    tag_weight: float = setting(0.3, "with tags=true: weight of the loss of each kind of tag, and of lemmas")
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check(0 <= self.tag_dropout < 1, "tag_dropout must be in [0, 1)")
+        check(0 <= self.tag_dropout <= 1, "tag_dropout must be in [0, 1]")
+        check(self.tag_weight > 0, "tag_weight must be above 0")
 
 
 @dataclass(frozen=True)
@@ -294,8 +318,9 @@ def parse_value(key: str, value: str, kind: Any) -> Any:
             return kind(value)
         except ValueError:
             raise ConfigError(f"{key} must be a {_NUMBERS[kind]}, not '{value}'.") from None
-    if kind == tuple[str, ...]:
-        return tuple(item.strip() for item in value.split(",") if item.strip())
+    if kind in (tuple[str, ...], tuple[int, ...]):
+        items = [item.strip() for item in value.split(",") if item.strip()]
+        return tuple(items if kind == tuple[str, ...] else (parse_value(key, item, int) for item in items))
     return value  # one of a few words; the class checks which
 
 
@@ -308,7 +333,7 @@ def _from_json(kind: Any, data: Mapping[str, Any]) -> Any:
     tuples = {
         name: tuple(value)
         for name, value in data.items()
-        if types[name] == tuple[str, ...] and isinstance(value, list)
+        if types[name] in (tuple[str, ...], tuple[int, ...]) and isinstance(value, list)
     }
     return kind(**{**data, **tuples})
 

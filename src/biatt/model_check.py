@@ -28,10 +28,10 @@ from biatt.weights import (
     parser_shapes,
 )
 
-VERSION = 2  # of the format that is written; version 1 is read too
+VERSION = 3  # of the format that is written; versions 1 and 2 are read too
 
 TEMPERATURES = ("arcs", "relations")
-LABEL_KINDS = ("upos", "xpos", "feats", "lemma")  # of a tagger
+LABEL_KINDS = ("upos", "xpos", "feats", "lemma")
 TOKENISER_LABELS = 5  # inside, end of a token, end of a sentence; one word, several words
 
 # Settings of version 1 that are gone. None changed how a trained model parses.
@@ -121,22 +121,29 @@ def expected_shapes(symbols: Any, config: Any, kind: Kind) -> Shapes:
 
 
 def _parser_shapes(data: Any, config: Any) -> Shapes:
-    _check_names(data, "the vocabulary", ("symbols", "relations"))
+    _check_names(data, "the vocabulary", ("symbols", "relations", *(["labels"] if config.tags else [])))
     rows = _checked_rows(data["symbols"], (*config.columns, *([AFFIX] if config.affixes else [])))
     _check_values(data["relations"], "the relations", _VALUE)
-    return parser_shapes(config, rows=rows, relations=len(data["relations"]))
+    labels = _checked_labels(data["labels"]) if config.tags else {}
+    return parser_shapes(config, rows=rows, relations=len(data["relations"]), labels=labels)
 
 
 def _tagger_shapes(data: Any, config: Any) -> Shapes:
     _check_names(data, "the vocabulary", ("symbols", "relations", "labels"))
     rows = _checked_rows(data["symbols"], ("form", *([AFFIX] if config.affixes else [])))
     _check_strings(data["relations"], "the relations")  # of its treebank; a tagger has no use for them
-    labels = data["labels"]
+    return labeller_shapes(config, rows=rows, labels=sum(_checked_labels(data["labels"]).values()))
+
+
+def _checked_labels(labels: Any) -> dict[str, int]:
+    """The number of labels of each kind."""
     require(isinstance(labels, dict) and bool(labels), "the labels must be an object of lists")
     for kind, names in labels.items():
         require(kind in LABEL_KINDS, f"the labels are of {', '.join(LABEL_KINDS)}, not of '{kind}'")
         _check_values(names, f"the labels of {kind}", _LEMMA_RULE if kind == "lemma" else _VALUE)
-    return labeller_shapes(config, rows=rows, labels=sum(map(len, labels.values())))
+    in_order = [kind for kind in LABEL_KINDS if kind in labels]
+    require(list(labels) == in_order, f"the labels must be in the order {', '.join(in_order)}")
+    return {kind: len(names) for kind, names in labels.items()}
 
 
 def _tokeniser_shapes(data: Any, config: Any) -> Shapes:

@@ -11,12 +11,14 @@ from typing import Any, Protocol, TypeVar
 from numpy.typing import NDArray
 
 from biatt.annotate.tagger import Tagger
+from biatt.annotate.tags import Tags, Words
 from biatt.annotate.tokeniser import Tokeniser
 from biatt.config import Config
 from biatt.data.scores import Scores, Temperature, mean, split_scores
 from biatt.data.sentence import FEATS, Sentence, check_length
 from biatt.decode.apply import with_best_tree, with_k_best_trees
 from biatt.encoding.batches import Batch, in_batches
+from biatt.encoding.labels import Labels
 from biatt.encoding.vocabulary import Vocabulary
 from biatt.errors import ModelError
 from biatt.kernels.forward import FusedNetwork
@@ -50,8 +52,8 @@ class Ensemble:
 class Parser:
     """A trained model: its configuration, its vocabulary and its weights.
 
-    On the CPU it runs without torch; on another device, or with `fused=False`, torch runs it. With a tagger
-    it takes untagged words, and with a tokeniser raw text as well: `parser("Markets slept.")`.
+    On the CPU it runs without torch; on another device, or with `fused=False`, torch runs it. With labels
+    it also chooses tags and lemmas, and with a tokeniser it takes raw text: `parser("Markets slept.")`.
     """
 
     tagger: Tagger | None = None
@@ -66,13 +68,17 @@ class Parser:
         temperature: Temperature = Temperature(),  # noqa: B008 (it cannot change)
         scale: NDArray[Any] | None = None,  # of packed embeddings: the model is saved packed
         card: str | None = None,
+        labels: Labels | None = None,
         device: str = "cpu",
         fused: bool | None = None,
     ) -> None:
         self.config, self.vocabulary, self.weights = config, vocabulary, dict(weights)
         self.temperature, self.scale, self.card = temperature, scale, card
+        self.tags = Tags(labels) if labels else None
         self.members: list[Parser] = []  # the other members of an ensemble
-        size = {"rows": vocabulary.size, "relations": len(vocabulary.relations)}
+        size: dict[str, Any] = {"rows": vocabulary.size, "relations": len(vocabulary.relations)}
+        if labels:
+            size["labels"] = labels.sizes
         self.network: Network
         if device == "cpu" and fused is not False:
             self.network = FusedNetwork(config.model, self.weights, **size)
@@ -94,6 +100,7 @@ class Parser:
             temperature=Temperature(**model.temperature),
             scale=model.scale,
             card=model.card,
+            labels=Labels(model.symbols["labels"]) if "labels" in model.symbols else None,
             **options,
         )
         for member in model.members:
@@ -104,7 +111,7 @@ class Parser:
 
     def add(self, other: Parser) -> None:
         """Make another parser, trained on the same data, a member of this one's ensemble."""
-        if other.vocabulary.to_json() != self.vocabulary.to_json():
+        if other._symbols() != self._symbols():
             raise ModelError("The members of an ensemble must have the same vocabulary.")
         networks = self.network.networks if isinstance(self.network, Ensemble) else [self.network]
         self.members.append(other)
@@ -125,7 +132,7 @@ class Parser:
         return Model(
             Kind.PARSER,
             self.config,
-            self.vocabulary.to_json(),
+            self._symbols(),
             self.weights,
             self.scale,
             {name: float(value) for name, value in self.temperature._asdict().items()},
@@ -135,20 +142,43 @@ class Parser:
             [member._stored() for member in self.members],
         )
 
+    def _symbols(self) -> dict[str, Any]:
+        return {**self.vocabulary.to_json(), **({"labels": self.tags.labels.kinds} if self.tags else {})}
+
     def describe(self) -> dict[str, str]:
         """What the model is, by name: its size, its columns and its settings."""
-        columns = [f"{name} ({len(symbols):,})" for name, symbols in self.vocabulary.symbols.items()]
         settings = {name: value for part in self.config.to_json().values() for name, value in part.items()}
         return {
             "parameters": f"{sum(weight.size for weight in self.weights.values()):,}",
-            "columns": ", ".join(columns),
+            "columns": _counts(self.vocabulary.symbols),
             "relations": f"{len(self.vocabulary.relations):,}",
+            **({"chooses": _counts(self.tags.labels.kinds)} if self.tags else {}),
             **{name: str(value) for name, value in settings.items() if name != "columns"},
         }
 
-    def scores(self, sentences: Sequence[Sentence], *, batch_words: int = BATCH_WORDS) -> list[Scores]:
-        """The scores of each sentence, in batches of about `batch_words`; no sentence may be empty."""
+    def scores(
+        self, sentences: Sequence[Sentence], *, batch_words: int = BATCH_WORDS, retag: bool = False
+    ) -> list[Scores]:
+        """The scores of each sentence, in batches of about `batch_words`; no sentence may be empty.
+
+        With `retag`, a network that chooses tags does not look at those that the sentences have.
+        """
+        untagged = [self._untagged(sentence, retag=retag) for sentence in sentences]
+        return self._scores(sentences, untagged, batch_words=batch_words)
+
+    def _untagged(self, sentence: Sentence, *, retag: bool) -> Words:
+        """The words whose tags and lemmas the network chooses, for each kind of label."""
+        if self.tags is None:
+            return []
+        return self.tags.all_words(sentence) if retag else self.tags.missing(sentence)
+
+    def _scores(
+        self, sentences: Sequence[Sentence], untagged: Sequence[Words], *, batch_words: int = BATCH_WORDS
+    ) -> list[Scores]:
         encoded = [self.vocabulary.encode(sentence) for sentence in sentences]
+        if self.tags:
+            given = map(self.tags.given, sentences, untagged)
+            encoded = [part._replace(labels=labels) for part, labels in zip(encoded, given, strict=True)]
 
         def score(batch: Batch, _: list[int]) -> list[Scores]:
             return split_scores(self.network.score(batch), batch.words)
@@ -169,7 +199,7 @@ class Parser:
     ) -> Iterator[Sentence]:
         """Copies of the sentences with HEAD and DEPREL set, in order, streamed.
 
-        A model with a tagger also sets missing tags and lemmas, or with `retag` all of them. `roots` None
+        A model that chooses tags also sets missing tags and lemmas, or with `retag` all of them. `roots` None
         means one root for CoNLL-U sentences and any number for CoNLL-X. With `fill_deps`, the tree is also
         written to DEPS, or in CoNLL-X to PHEAD and PDEPREL. With `confidence`, the sentences carry their
         confidence and the scores that it comes from. With `probabilities`, MISC has the most probable heads
@@ -214,19 +244,19 @@ class Parser:
 
     def _scored(self, sentences: list[Sentence], *, retag: bool) -> Iterator[tuple[Sentence, Scores | None]]:
         """Each sentence, tagged, and its scores if it has words."""
-        tagged = self.tag(sentences, retag=retag)
-        scores = iter(self.scores([sentence for sentence in tagged if len(sentence)]))
-        for before, after in zip(sentences, tagged, strict=True):
-            sentence = after if retag else _without_new_features(before, after)
-            yield sentence, next(scores) if len(sentence) else None
-
-    def tag(self, sentences: Sequence[Sentence], *, retag: bool = False) -> list[Sentence]:
-        """The sentences with missing tags and lemmas set, or with `retag` all, if there is a tagger."""
-        if self.tagger is None:
-            if retag:
-                raise ModelError("This model has no tagger.")
-            return list(sentences)
-        return self.tagger.tag(sentences, keep=not retag)
+        if retag and self.tags is None and self.tagger is None:
+            raise ModelError("This model does not choose tags.")
+        tagged = self.tagger.tag(sentences, keep=not retag) if self.tagger else sentences
+        untagged = [self._untagged(sentence, retag=retag) for sentence in tagged]
+        with_words = [i for i, sentence in enumerate(tagged) if len(sentence)]
+        scores = self._scores([tagged[i] for i in with_words], [untagged[i] for i in with_words])
+        score_of = dict(zip(with_words, scores, strict=True))
+        for i, (given, sentence) in enumerate(zip(sentences, tagged, strict=True)):
+            of_sentence = score_of.get(i)
+            if self.tags and of_sentence and of_sentence.label_scores is not None:
+                best = self.tags.labels.best(of_sentence.label_scores)
+                sentence = self.tags.write(sentence, best, untagged[i])
+            yield sentence if retag else _without_new_features(given, sentence), of_sentence
 
     def __call__(self, text: str, **options: Any) -> list[Sentence]:
         """The parsed sentences of a raw text, with their confidence; options as for `parse`."""
@@ -322,6 +352,10 @@ class Parser:
         return _flat(in_order(parse, _windows(sentences), threads=threads))
 
 
+def _counts(lists: Mapping[str, Sequence[str]]) -> str:
+    return ", ".join(f"{name} ({len(items):,})" for name, items in lists.items())
+
+
 def _windows(sentences: Iterable[Sentence]) -> Iterable[list[Sentence]]:
     return windows(Arriving(map(_checked, with_pauses(sentences))), most=WINDOW_SENTENCES)
 
@@ -341,7 +375,7 @@ def _checked(sentence: Sentence | None) -> Sentence | None:
 
 
 def _without_new_features(given: Sentence, tagged: Sentence) -> Sentence:
-    """The given sentence if the tagger added nothing but features to it, else the tagged one.
+    """The given sentence if the network added nothing but features to it, else the tagged one.
 
     A fully tagged sentence can be without features, and is to be written as it was read.
     """

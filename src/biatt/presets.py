@@ -1,4 +1,4 @@
-"""Named configurations: those of parsers, and those of the tokeniser and the tagger of a pipeline."""
+"""Named configurations: those of parsers, and that of the tokeniser of a pipeline."""
 
 from __future__ import annotations
 
@@ -10,12 +10,9 @@ from biatt.config import (
     EncoderConfig,
     ParserConfig,
     ParserTrainingConfig,
-    TaggerConfig,
-    TaggerSettings,
     TokeniserSettings,
     TrainingConfig,
     check,
-    parse_value,
     setting_names,
     with_settings,
 )
@@ -69,55 +66,33 @@ TOKENISER = TokeniserSettings(
         word_dropout=0.05,
     ),
 )
-TAGGER = TaggerSettings(
-    TaggerConfig(affixes=5, layers=2),
-    TrainingConfig(
-        beta2=0.9,
-        batch_words=200,
-        schedule="linear",
-        epochs=10,
-        least_batches=4000,
-        average=3,
-        dropout=0.3,
-        word_dropout=0.1,
-        smoothing=0.03,
-    ),
-)
+TAG_DROPOUT = 0.8  # of a pipeline: most text that it will see has no tags
 
 
 @dataclass(frozen=True)
 class PipelineConfig:
-    """Tokeniser and tagger of a pipeline, and the number of jack-knife taggers.
-
-    The parser's training sentences are tagged by `folds` taggers, each trained without the sentences that it
-    tags.
-    """
+    """What a pipeline has beside its parser: a tokeniser."""
 
     tokeniser: TokeniserSettings = TOKENISER
-    tagger: TaggerSettings = TAGGER
-    folds: int = 4
-
-    def __post_init__(self) -> None:
-        check(self.folds >= 2, "folds must be at least 2")
 
     def with_settings(self, settings: Sequence[str]) -> PipelineConfig:
-        """A copy with `tokeniser.key=value`, `tagger.key=value` or `folds=value` texts applied."""
-        parts: dict[str, list[str]] = {"tokeniser": [], "tagger": []}
-        folds = self.folds
+        """A copy with `tokeniser.key=value` texts applied."""
+        texts = []
         for text in settings:
-            part, dot, rest = text.partition(".")
-            if dot:
-                key = rest.partition("=")[0].strip()
-                known = setting_names(type(getattr(self, part)))
-                check(key.replace("-", "_") in known, f"The {part} has no setting '{key}'")
-                parts[part].append(rest)
-            else:
-                folds = parse_value("folds", text.partition("=")[2].strip(), int)
-        return PipelineConfig(
-            with_settings(self.tokeniser, parts["tokeniser"]),
-            with_settings(self.tagger, parts["tagger"]),
-            folds,
-        )
+            part, _, rest = text.partition(".")
+            key = rest.partition("=")[0].strip()
+            known = part == "tokeniser" and key.replace("-", "_") in setting_names(TokeniserSettings)
+            check(known, f"The {part} has no setting '{key}'")
+            texts.append(rest)
+        return PipelineConfig(with_settings(self.tokeniser, texts))
+
+
+def of_pipeline(config: Config) -> Config:
+    """The configuration of a parser that takes words without tags, and chooses tags and lemmas itself."""
+    return Config(
+        replace(config.model, columns=("form",), tags=True),
+        replace(config.training, tag_dropout=config.training.tag_dropout or TAG_DROPOUT),
+    )
 
 
 PRESETS = {

@@ -6,6 +6,7 @@ Names are the paper's symbols; matrices are stored input × output.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +24,9 @@ SCALE = "E.scale"  # (rows,): what the 8-bit numbers of packed embeddings are mu
 ROOT = 0  # the row of E that is the whole embedding of the ROOT token
 AFFIX = "affix"  # the name of a form's spelling, which is embedded like a column
 BAGS = ("feats", AFFIX)  # a token has any number of these symbols; unknown ones are left out
+
+
+NO_LABELS: Mapping[str, int] = MappingProxyType({})
 
 
 class ColumnRows(NamedTuple):
@@ -64,12 +68,24 @@ def labeller_shapes(config: EncoderConfig, *, rows: int, labels: int) -> Shapes:
     return encoder_shapes(config, rows=rows) | output
 
 
-def parser_shapes(config: ParserConfig, *, rows: int, relations: int) -> Shapes:
-    """The weights of a parser."""
+def parser_shapes(
+    config: ParserConfig, *, rows: int, relations: int, labels: Mapping[str, int] = NO_LABELS
+) -> Shapes:
+    """The weights of a parser; `labels` has the number of labels of each kind, if it chooses tags."""
     h, d, k = config.hidden, len(DIRECTIONS[config.directions]), config.pair_hidden
     single = config.attention == "single"
     attentions = 1 if single else d
     shapes = encoder_shapes(config, rows=rows)
+    if config.feature_layers:
+        layers, width = len(config.feature_layers), config.feature_width
+        shapes["features.mix"] = (layers,)
+        shapes["features.shift"] = (layers, width)  # − the mean of each number of a layer
+        shapes["features.factor"] = (layers, width)  # 1 / its standard deviation
+        shapes["features.P"] = (width, h)
+    if config.tags:
+        shapes["tags.out"] = (2 * h, sum(labels.values()))
+        shapes["tags.out_bias"] = (sum(labels.values()),)
+        shapes["tags.embeddings"] = (sum(fed_labels(labels)), 2 * h)
     shapes |= _gru_shapes("query", d, 2 * h if config.query_input == "memory" else h, h)
     if config.feedback:
         shapes["F"] = (d, 2 * h, 3 * h)  # the rows of the query's W that multiply the soft headword
@@ -86,6 +102,11 @@ def parser_shapes(config: ParserConfig, *, rows: int, relations: int) -> Shapes:
         shapes["pair.bias"] = (k,)
         shapes["pair.out"] = (k, relations)
     return shapes
+
+
+def fed_labels(labels: Mapping[str, int]) -> list[int]:
+    """The number of labels of the kinds whose embeddings go on into the network: those of tags."""
+    return [size for kind, size in labels.items() if kind != "lemma"]
 
 
 def _gru_shapes(name: str, directions: int, inputs: int, hidden: int) -> Shapes:

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 import torch
 
-from biatt.annotate.labeller import Labels, best_labels
-from biatt.annotate.tagger import Tagger, gold_columns, labels_of
+from biatt.annotate.tagger import Tagger
+from biatt.annotate.tags import gold_columns, labels_of
 from biatt.data.sentence import FEATS, HEAD, LEMMA, UPOS, XPOS, Sentence
 from biatt.data.toy_treebank import generate
 from biatt.encoding.batches import collate
+from biatt.encoding.labels import Labels
 from biatt.network.autograd import FUSED
 from biatt.network.model import PLAIN, Labeller, Operations
 from builders import random_tagger

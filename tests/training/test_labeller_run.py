@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from biatt.annotate.labeller import NO_LABEL
-from biatt.annotate.tagger import gold_columns, labels_of
+from biatt.annotate.tags import gold_columns, labels_of
 from biatt.config import TaggerSettings, with_settings
 from biatt.data.toy_treebank import generate
+from biatt.encoding.labels import NO_LABEL
 from biatt.encoding.vocabulary import Vocabulary
 from biatt.training.labeller_run import LabelledSentences, LabellerRun
 from biatt.training.listener import Silent

@@ -17,11 +17,12 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from biatt.annotate.labeller import NO_LABEL, FusedLabeller, Labels
+from biatt.annotate.labeller import FusedLabeller
 from biatt.annotate.multiword import Multiword
 from biatt.config import TokeniserSettings
 from biatt.data.raw_text import NO_SPACE, Paragraph
 from biatt.data.sentence import MISC, Sentence
+from biatt.encoding.labels import NO_LABEL, Labels
 from biatt.encoding.vocabulary import Encoded, Indices
 from biatt.model_check import Kind
 from biatt.model_folder import Model, read_model, write_model

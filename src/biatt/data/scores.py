@@ -46,6 +46,7 @@ class Scores(NamedTuple):
     right: Floats  # (n, n + 1)  log aʳ; the same object as `left` in a model with one direction
     logits: Floats  # (n, R)  scores of the relations, without the relation layer
     relation_layer: RelationLayer | None = None
+    label_scores: Floats | None = None  # (n, all labels)  scores of tags and lemma rules, before softmax
 
     def relation_scores(self, heads: npt.ArrayLike) -> Floats:
         """Scores of the relations, (n, R), given the head of every word."""
@@ -107,12 +108,13 @@ def split_scores(scores: Scores, words: npt.NDArray[np.integer[Any]]) -> list[Sc
         layer = scores.relation_layer
         if layer is not None:
             layer = RelationLayer(layer.words[rows], layer.heads[positions], layer.out)
-        result.append(Scores(left, right, scores.logits[rows], layer))
+        labels = None if scores.label_scores is None else scores.label_scores[rows]
+        result.append(Scores(left, right, scores.logits[rows], layer, labels))
     return result
 
 
 def mean(members: Sequence[Scores]) -> Scores:
-    """The scores of an ensemble: mean probabilities of heads and mean relation scores.
+    """The scores of an ensemble: mean probabilities of heads, and mean scores of relations and labels.
 
     The members' relation layers are concatenated, which adds up their outputs; so each output matrix is
     divided by the number of members.
@@ -123,6 +125,7 @@ def mean(members: Sequence[Scores]) -> Scores:
     left = _log_mean([member.left for member in members])
     one_direction = all(member.left is member.right for member in members)
     layers = [member.relation_layer for member in members if member.relation_layer is not None]
+    labels = [member.label_scores for member in members if member.label_scores is not None]
     return Scores(
         left,
         left if one_direction else _log_mean([member.right for member in members]),
@@ -134,6 +137,7 @@ def mean(members: Sequence[Scores]) -> Scores:
         )
         if layers
         else None,
+        share * np.sum(labels, 0) if labels else None,
     )
 
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from biatt.encoding.vocabulary import Encoded, Indices
 
 T = TypeVar("T")
+A = TypeVar("A", bound=np.generic)
 
 POOL_BATCHES = 50  # batches that a pool of random sentences is divided into
 
@@ -26,6 +27,8 @@ class Batch(NamedTuple):
     words: Indices  # (B,): the number of words n of each sentence
     heads: Indices  # (N,): gold heads, -1 where there is none
     relations: Indices  # (N,): gold relations, -1 where unknown
+    labels: Indices | None = None  # (N, kinds): tags that are known
+    features: NDArray[np.float16] | None = None  # (N, layers, width): those of a contextual encoder
 
 
 def collate(sentences: Sequence[Encoded]) -> Batch:
@@ -38,7 +41,15 @@ def collate(sentences: Sequence[Encoded]) -> Batch:
         words=words,
         heads=np.concatenate([sentence.heads for sentence in sentences]),
         relations=np.concatenate([sentence.relations for sentence in sentences]),
+        labels=_joined([sentence.labels for sentence in sentences]),
+        features=_joined([sentence.features for sentence in sentences]),
     )
+
+
+def _joined(arrays: Sequence[NDArray[A] | None]) -> NDArray[A] | None:
+    """The arrays of all sentences one after the other, if they have them."""
+    present = [array for array in arrays if array is not None]
+    return np.concatenate(present) if present else None
 
 
 def with_dropout(

@@ -35,6 +35,8 @@ class Encoded(NamedTuple):
     offsets: Indices  # (n + 2,): token j has rows[offsets[j]:offsets[j + 1]]
     heads: Indices  # (n,), -1 where the sentence has none
     relations: Indices  # (n,), -1 where unknown
+    labels: Indices | None = None  # (n, kinds): tags that are known (`encoding/labels.py`)
+    features: NDArray[np.float16] | None = None  # (n, layers, width): those of a contextual encoder
 
     @property
     def words(self) -> int:

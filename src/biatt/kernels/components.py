@@ -43,13 +43,24 @@ class QueryStates(NamedTuple):
 
 @compiled
 def embeddings(
-    table: Floats, rows: NDArray[np.int32], offsets: NDArray[np.int32], P: Floats, bias: Floats
+    table: Floats,
+    rows: NDArray[np.int32],
+    offsets: NDArray[np.int32],
+    P: Floats,
+    bias: Floats,
+    summand: Floats,
 ) -> Floats:
-    """x = LReL(P (E e + …)) of every position; columns past the hidden size have no meaning."""
+    """x = LReL(P (E e + …) + summand) of every position; columns past the hidden size have no meaning.
+
+    The summand is (M, h), or has no rows.
+    """
     count = len(offsets) - 1
     sums, x = np.empty((count, table.shape[1]), np.float32), empty_products(count, P)
     embed(table, rows, offsets, sums)
     multiply(sums, P, x, count, True)
+    for i in range(len(summand)):
+        for j in range(summand.shape[1]):
+            x[i, j] += summand[i, j]
     leaky(x, bias)
     return x
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from biatt.config import DIRECTIONS, EncoderConfig, ParserConfig
 from biatt.data.scores import RelationLayer, Scores
 from biatt.encoding.batches import Batch, word_positions
+from biatt.encoding.labels import NO_LABEL
 from biatt.kernels import recurrences
 from biatt.kernels.components import (
     PackedGru,
@@ -23,7 +24,7 @@ from biatt.kernels.components import (
 )
 from biatt.kernels.products import Floats, aligned, pack
 from biatt.kernels.recurrences import GruWeights, sentence_groups
-from biatt.weights import Shapes, check_shapes, memory_layers, parser_shapes
+from biatt.weights import NO_LABELS, Shapes, check_shapes, fed_labels, memory_layers, parser_shapes
 
 
 class FusedEncoder:
@@ -43,14 +44,19 @@ class FusedEncoder:
         self.P = pack(self.weights["P"])
         self.memory = [_packed_gru(self.weights, name) for name in memory_layers(config)]
 
-    def encode(self, batch: Batch) -> tuple[Floats, Floats]:
-        """x (M, h) and m (M, 2h)."""
+    def embed(self, batch: Batch, summand: Floats | None = None) -> Floats:
+        """x (M, h); the summand (M, h) is added before the activation."""
         w = self.weights
+        if summand is None:
+            summand = np.empty((0, len(w["P_bias"])), np.float32)
+        return embeddings(w["E.weight"], batch.rows, batch.offsets, self.P, w["P_bias"], summand)
+
+    def encode(self, x: Floats, batch: Batch, layers: Sequence[PackedGru]) -> Floats:
+        """These layers of the memory, (M, 2h), one after the other."""
         (sentences,) = sentence_groups(batch.words + 1, 1)
-        m = x = embeddings(w["E.weight"], batch.rows, batch.offsets, self.P, w["P_bias"])
-        for layer in self.memory:
-            m = memory_states(m, layer, sentences)
-        return x, m
+        for layer in layers:
+            x = memory_states(x, layer, sentences)
+        return x
 
 
 class FusedNetwork(FusedEncoder):
@@ -59,10 +65,18 @@ class FusedNetwork(FusedEncoder):
     config: ParserConfig
 
     def __init__(
-        self, config: ParserConfig, weights: Mapping[str, NDArray[Any]], *, rows: int, relations: int
+        self,
+        config: ParserConfig,
+        weights: Mapping[str, NDArray[Any]],
+        *,
+        rows: int,
+        relations: int,
+        labels: Mapping[str, int] = NO_LABELS,
     ) -> None:
-        super().__init__(config, weights, parser_shapes(config, rows=rows, relations=relations))
+        shapes = parser_shapes(config, rows=rows, relations=relations, labels=labels)
+        super().__init__(config, weights, shapes)
         w = self.weights
+        self.fed_labels = fed_labels(labels)
         self.directions, self.W = DIRECTIONS[config.directions], _pack_each(w["W"])
         if config.feedback:
             self.query = _packed_gru(w, "query", w["D"])
@@ -73,8 +87,12 @@ class FusedNetwork(FusedEncoder):
     def score(self, batch: Batch) -> Scores:
         """The scores of all sentences of the batch, one after the other."""
         w, words = self.weights, batch.words
-        x, m = self.encode(batch)
         is_word = word_positions(words)
+        x = self.embed(batch, self._features(batch, is_word) if self.config.feature_layers else None)
+        m, label_scores = self.encode(x, batch, self.memory[:1]), None
+        if self.config.tags:
+            label_scores = self._add_tags(m, batch, is_word)
+        m = self.encode(m, batch, self.memory[1:])
         x = (m if self.config.query_input == "memory" else x)[is_word]
         query = self._with_feedback if self.config.feedback else self._without_feedback
         q, log_a, soft = query(x, m, words)
@@ -84,7 +102,34 @@ class FusedNetwork(FusedEncoder):
             dependents = m[is_word] @ w["pair.word"] + (q @ w["pair.query"]).sum(0) + w["pair.bias"]
             layer = RelationLayer(dependents, m @ w["pair.head"], w["pair.out"])
         left = log_a[0]
-        return Scores(left, left if len(log_a) == 1 else log_a[1], logits, layer)
+        return Scores(left, left if len(log_a) == 1 else log_a[1], logits, layer, label_scores)
+
+    def _features(self, batch: Batch, is_word: NDArray[np.int64]) -> Floats:
+        """The projected features of a contextual encoder, (M, h)."""
+        w = self.weights
+        assert batch.features is not None
+        layers = (batch.features + w["features.shift"]) * w["features.factor"]
+        mix = np.exp(w["features.mix"] - w["features.mix"].max())
+        summand = np.zeros((len(batch.offsets) - 1, self.config.hidden), np.float32)
+        summand[is_word] = np.einsum("nlw,l->nw", layers, mix / mix.sum()) @ w["features.P"]
+        return summand
+
+    def _add_tags(self, m: Floats, batch: Batch, is_word: NDArray[np.int64]) -> Floats:
+        """Add the expected embeddings of the tags to m; returns the scores of all labels, (N, labels)."""
+        w = self.weights
+        scores: Floats = m[is_word] @ w["tags.out"] + w["tags.out_bias"]
+        probabilities, start = np.empty((len(scores), sum(self.fed_labels)), np.float32), 0
+        for kind, size in enumerate(self.fed_labels):
+            of_kind, part = (array[:, start : start + size] for array in (scores, probabilities))
+            np.exp(of_kind - of_kind.max(-1)[:, None], out=part)
+            part /= part.sum(-1)[:, None]
+            if batch.labels is not None:
+                given = np.flatnonzero(batch.labels[:, kind] != NO_LABEL)
+                part[given] = 0
+                part[given, batch.labels[given, kind]] = 1
+            start += size
+        m[is_word] += probabilities @ w["tags.embeddings"]
+        return scores
 
     def _with_feedback(self, x: Floats, m: Floats, words: NDArray[np.int32]) -> tuple[Floats, Floats, Floats]:
         """q (d, N, h), log a (d, N, T), and the soft headwords times U, (d, N, R)."""

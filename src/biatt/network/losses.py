@@ -1,4 +1,4 @@
-"""The training objective: the log-likelihood of the gold tree (section 3)."""
+"""The training objectives: the log-likelihood of the gold tree (section 3), and that of labels."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from biatt.encoding.batches import Batch
+from biatt.encoding.labels import NO_LABEL, Labels
+from biatt.encoding.vocabulary import Indices
 from biatt.network.model import ParserOutput
 
 
@@ -29,6 +31,26 @@ def log_likelihood(output: ParserOutput, batch: Batch, *, smoothing: float = 0.0
     logits = output.relation_logits(torch.from_numpy(gold_head_positions(batch)).to(device))
     return arcs - functional.cross_entropy(
         logits, relations, ignore_index=-1, reduction="sum", label_smoothing=smoothing
+    )
+
+
+def label_losses(scores: Tensor, gold: Indices, labels: Labels, *, smoothing: float = 0.0) -> Tensor:
+    """The cross entropy of each kind of label, summed over all words; labels that are not known are ignored.
+
+    `scores` are (N, all labels), `gold` (N, kinds).
+    """
+    numbers = torch.from_numpy(gold).long().to(scores.device)
+    return torch.stack(
+        [
+            functional.cross_entropy(
+                scores[:, part],
+                numbers[:, kind],
+                ignore_index=NO_LABEL,
+                reduction="sum",
+                label_smoothing=smoothing,
+            )
+            for kind, part in enumerate(labels.slices)
+        ]
     )
 
 

@@ -24,8 +24,9 @@ from torch.nn import functional
 
 from biatt.config import DIRECTIONS, EncoderConfig, ParserConfig
 from biatt.encoding.batches import Batch, sentence_numbers, word_positions
+from biatt.encoding.labels import NO_LABEL
 from biatt.encoding.vocabulary import Indices
-from biatt.weights import labeller_shapes, memory_layers, parser_shapes
+from biatt.weights import NO_LABELS, fed_labels, labeller_shapes, memory_layers, parser_shapes
 
 SLOPE = 0.1  # of the leaky rectified linear function's negative part (section 2.1)
 STATE_LIMIT = 1e4  # of candidates; far above any trained state, and only keeps numbers finite
@@ -64,6 +65,7 @@ class ParserOutput(NamedTuple):
     log_a: Tensor  # (A, N, T): log a, −inf past the end of the sentence
     logits: Tensor  # (N, R): scores of the relations before softmax, without the relation layer
     relation_layer: RelationTensors | None = None
+    label_scores: Tensor | None = None  # (N, all labels): scores of tags and lemma rules before softmax
 
     def relation_logits(self, heads: Tensor) -> Tensor:
         """Scores of the relations, (N, R), given the head of every word as a position of the batch."""
@@ -86,10 +88,6 @@ class Dropout:
         kept = torch.rand(*rows.shape[:-2], size, rows.shape[-1], generator=self.generator) >= self.rate
         mask = kept.to(rows) / (1 - self.rate)
         return rows * mask[..., sentences, :]
-
-
-def no_dropout(rows: Tensor, sentences: Tensor) -> Tensor:
-    return rows
 
 
 class Grid:
@@ -232,6 +230,32 @@ class RelationParameters(nn.Module):
     out: Tensor  # (k, R)
 
 
+class TagParameters(nn.Module):
+    """The parameters of the choice of tags, `tags` in a model's weights."""
+
+    out: Tensor  # (2h, labels of all kinds)
+    out_bias: Tensor
+    embeddings: Tensor  # (labels of tags, 2h)
+
+
+class FeatureParameters(nn.Module):
+    """The parameters of a contextual encoder's features, `features` in a model's weights."""
+
+    mix: Tensor  # (layers,): the weights of the layers before softmax
+    shift: Tensor  # (layers, width): with `factor`, makes every number's mean 0 and its variance 1
+    factor: Tensor
+    P: Tensor  # (width, h)
+
+
+# The weights of a submodule by its name; all others are those of recurrences.
+OWNERS: dict[str, type[nn.Module]] = {
+    "pair": RelationParameters,
+    "tags": TagParameters,
+    "features": FeatureParameters,
+}
+CONSTANTS = ("features.shift", "features.factor")  # weights that training does not change
+
+
 class Encoder(nn.Module):
     """Token embeddings (section 2.1) and memory component (2.2), the first part of every network."""
 
@@ -249,15 +273,17 @@ class Encoder(nn.Module):
         for name, shape in shapes.items():
             owner, _, attribute = name.rpartition(".")
             if owner and not hasattr(self, owner):
-                setattr(self, owner, RelationParameters() if owner == "pair" else GRU())
-            if owner != "E":
+                setattr(self, owner, OWNERS.get(owner, GRU)())
+            if name in CONSTANTS:
+                self.get_submodule(owner).register_buffer(attribute, torch.zeros(shape))
+            elif owner != "E":
                 setattr(self.get_submodule(owner), attribute, nn.Parameter(torch.empty(shape)))
 
     @torch.no_grad()
     def initialise(self, generator: torch.Generator) -> None:
         """N(0, DEVIATION²) for weights, 0 for biases, a constant for first states (section 3)."""
         for name, parameter in sorted(self.named_parameters()):
-            if name.endswith("bias"):
+            if name.endswith(("bias", ".mix")):
                 parameter.zero_()
             elif name.endswith("first"):
                 parameter.fill_(FIRST_STATE)
@@ -265,22 +291,27 @@ class Encoder(nn.Module):
                 values = torch.empty(parameter.shape).normal_(0.0, DEVIATION, generator=generator)
                 parameter.copy_(values)  # drawn on the CPU, so that a seed means the same everywhere
 
-    def encode(self, batch: Batch, dropout: Dropout | None) -> tuple[Tensor, Tensor]:
-        """x (M, h) and m (M, 2h)."""
-        device, drop = self.P.device, dropout or no_dropout
-        sentences = torch.from_numpy(sentence_numbers(batch.words)).to(device)  # (M,)
+    def token_sums(self, batch: Batch) -> Tensor:
+        """P (E e + …) + b of all positions, (M, h): token embeddings (2.1) before the activation."""
+        rows, offsets = (torch.from_numpy(part).to(self.P.device) for part in (batch.rows, batch.offsets))
+        sums: Tensor = self.E(rows, offsets) @ self.P + self.P_bias
+        return sums
 
-        # Token embeddings (2.1): x = LReL[P (E e + …)]
-        rows, offsets = torch.from_numpy(batch.rows).to(device), torch.from_numpy(batch.offsets).to(device)
-        x = functional.leaky_relu(self.E(rows, offsets) @ self.P + self.P_bias, SLOPE)
-        m = x = drop(x, sentences)
+    def embed(self, batch: Batch, dropout: Dropout | None) -> Tensor:
+        """Token embeddings x (M, h)."""
+        x = functional.leaky_relu(self.token_sums(batch), SLOPE)
+        return self._dropped(x, batch, dropout)
 
-        # Memory component: m = [hˡ; hʳ]
-        for name in memory_layers(self.config):
-            layer: GRU = getattr(self, name)
-            states = self.operations.recurrence(m, layer.tensors, batch.words + 1, "lr")
-            m = drop(torch.cat([states[0], states[1]], -1), sentences)
-        return x, m
+    def memory_layer(self, name: str, inputs: Tensor, batch: Batch, dropout: Dropout | None) -> Tensor:
+        """[hˡ; hʳ] of all positions, (M, 2h): a layer of the memory component (2.2)."""
+        layer: GRU = getattr(self, name)
+        states = self.operations.recurrence(inputs, layer.tensors, batch.words + 1, "lr")
+        return self._dropped(torch.cat([states[0], states[1]], -1), batch, dropout)
+
+    def _dropped(self, rows: Tensor, batch: Batch, dropout: Dropout | None) -> Tensor:
+        if dropout is None:
+            return rows
+        return dropout(rows, torch.from_numpy(sentence_numbers(batch.words)).to(rows.device))
 
 
 class BiAtt(Encoder):
@@ -296,19 +327,72 @@ class BiAtt(Encoder):
     relation_bias: Tensor
     query: GRU
     pair: RelationParameters
+    tags: TagParameters
+    features: FeatureParameters
 
     def __init__(
-        self, config: ParserConfig, *, rows: int, relations: int, operations: Operations = PLAIN
+        self,
+        config: ParserConfig,
+        *,
+        rows: int,
+        relations: int,
+        labels: Mapping[str, int] = NO_LABELS,
+        operations: Operations = PLAIN,
     ) -> None:
-        super().__init__(config, parser_shapes(config, rows=rows, relations=relations), operations)
+        """`labels` has the number of labels of each kind, if the network chooses tags."""
+        shapes = parser_shapes(config, rows=rows, relations=relations, labels=labels)
+        super().__init__(config, shapes, operations)
         self.directions = DIRECTIONS[config.directions]
+        self.fed_labels = fed_labels(labels)
+
+    def token_sums(self, batch: Batch) -> Tensor:
+        sums = super().token_sums(batch)
+        if self.config.feature_layers:
+            assert batch.features is not None
+            features = torch.from_numpy(batch.features).to(sums)
+            layers = (features + self.features.shift) * self.features.factor
+            mixed = (self.features.mix.softmax(0)[:, None] * layers).sum(1)
+            sums = sums.index_add(0, self._words(batch), mixed @ self.features.P)
+        return sums
+
+    def with_tags(self, m: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
+        """The scores of the labels, (N, labels), and m with the expected embeddings of the tags added.
+
+        A tag that the batch has is certain.
+        """
+        words = self._words(batch)
+        scores = m[words] @ self.tags.out + self.tags.out_bias
+        if not self.fed_labels:
+            return scores, m
+        parts = scores[:, : sum(self.fed_labels)].split(self.fed_labels, -1)
+        probabilities = [part.softmax(-1) for part in parts]
+        if batch.labels is not None:
+            given = torch.from_numpy(batch.labels).long().to(m.device)
+            probabilities = [
+                torch.where(
+                    given[:, kind, None] == NO_LABEL,
+                    part,
+                    functional.one_hot(given[:, kind].clamp(min=0), part.shape[-1]).to(part),
+                )
+                for kind, part in enumerate(probabilities)
+            ]
+        return scores, m.index_add(0, words, torch.cat(probabilities, -1) @ self.tags.embeddings)
+
+    def _words(self, batch: Batch) -> Tensor:
+        """The positions of all words, (N,)."""
+        return torch.from_numpy(word_positions(batch.words)).to(self.P.device)
 
     def forward(self, batch: Batch, dropout: Dropout | None = None) -> ParserOutput:
-        device, drop = self.P.device, dropout or no_dropout
-        x, m = self.encode(batch, dropout)
+        x = self.embed(batch, dropout)
+        first, *others = memory_layers(self.config)
+        m, label_scores = self.memory_layer(first, x, batch, dropout), None
+        if self.config.tags:
+            label_scores, m = self.with_tags(m, batch)
+        for name in others:
+            m = self.memory_layer(name, m, batch, dropout)
 
         # Query components (2.2): q and a, equations 1 and 2, and the soft headwords m̃, multiplied by U
-        is_word = torch.from_numpy(word_positions(batch.words)).to(device)  # (N,)
+        is_word = self._words(batch)
         x = (m if self.config.query_input == "memory" else x)[is_word]  # (N, h or 2h)
         gru, order = self.query.tensors, (batch.words, self.directions)
         if self.config.feedback:
@@ -322,12 +406,14 @@ class BiAtt(Encoder):
             )
 
         # Relations, equation 5: y = softmax(U [m̃ˡ; m̃ʳ] + W [qˡ; qʳ])
-        q = drop(q, torch.from_numpy(sentence_numbers(batch.words)).to(device)[is_word])
+        if dropout is not None:
+            q = dropout(q, torch.from_numpy(sentence_numbers(batch.words)).to(q.device)[is_word])
         logits = soft.sum(0) + (q @ self.W).sum(0) + self.relation_bias  # (N, R)
         if not self.config.pair_hidden:
-            return ParserOutput(log_a, logits)
+            return ParserOutput(log_a, logits, None, label_scores)
         words = m[is_word] @ self.pair.word + (q @ self.pair.query).sum(0) + self.pair.bias
-        return ParserOutput(log_a, logits, RelationTensors(words, m @ self.pair.head, self.pair.out))
+        layer = RelationTensors(words, m @ self.pair.head, self.pair.out)
+        return ParserOutput(log_a, logits, layer, label_scores)
 
 
 class Labeller(Encoder):
@@ -343,6 +429,8 @@ class Labeller(Encoder):
 
     def forward(self, batch: Batch, dropout: Dropout | None = None) -> Tensor:
         """Scores before softmax, (N, labels of all kinds)."""
-        _, m = self.encode(batch, dropout)
+        m = self.embed(batch, dropout)
+        for name in memory_layers(self.config):
+            m = self.memory_layer(name, m, batch, dropout)
         is_word = torch.from_numpy(word_positions(batch.words)).to(m.device)
         return m[is_word] @ self.out + self.out_bias

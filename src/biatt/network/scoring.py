@@ -13,7 +13,7 @@ from biatt.data.scores import RelationLayer, Scores
 from biatt.encoding.batches import Batch
 from biatt.errors import ConfigError
 from biatt.network.model import BiAtt, ParserOutput
-from biatt.weights import check_shapes, parser_shapes
+from biatt.weights import NO_LABELS, check_shapes, parser_shapes
 
 
 class TorchNetwork:
@@ -26,11 +26,12 @@ class TorchNetwork:
         *,
         rows: int,
         relations: int,
+        labels: Mapping[str, int] = NO_LABELS,
         device: str,
     ) -> None:
         shapes = {name: value.shape for name, value in weights.items()}
-        check_shapes(shapes, parser_shapes(config, rows=rows, relations=relations))
-        network = BiAtt(config, rows=rows, relations=relations)
+        check_shapes(shapes, parser_shapes(config, rows=rows, relations=relations, labels=labels))
+        network = BiAtt(config, rows=rows, relations=relations, labels=labels)
         network.load_state_dict({name: torch.from_numpy(value) for name, value in weights.items()})
         self.network = network.to(torch_device(device)).eval()
 
@@ -46,8 +47,9 @@ def scores(output: ParserOutput) -> Scores:
     layer = None
     if output.relation_layer is not None:
         layer = RelationLayer(*(part.detach().cpu().numpy() for part in output.relation_layer))
+    labels = None if output.label_scores is None else output.label_scores.detach().cpu().numpy()
     left = log_a[0]
-    return Scores(left, left if len(log_a) == 1 else log_a[1], logits, layer)
+    return Scores(left, left if len(log_a) == 1 else log_a[1], logits, layer, labels)
 
 
 def torch_device(name: str) -> torch.device:

@@ -12,8 +12,10 @@ from typing import Any
 from biatt import __version__
 from biatt.config import Config
 from biatt.encoding.vocabulary import Vocabulary
-from biatt.model_folder import METRICS, TAGGER, TOKENISER
+from biatt.model_folder import METRICS, TOKENISER
 from biatt.training.records import best_record
+
+NO_LABEL_FIGURES = ("dev_log_likelihood", "dev_accuracy", "dev_uas", "dev_las")
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,7 @@ class Origin:
     licence: str
     command: str
     members: int = 1  # of an ensemble
-    label_accuracies: Mapping[str, Mapping[str, float]] = field(default_factory=dict)  # of tokeniser, tagger
+    label_accuracies: Mapping[str, Mapping[str, float]] = field(default_factory=dict)  # of tokeniser, tags
 
 
 def model_card(config: Config, vocabulary: Vocabulary, origin: Origin, best: Mapping[str, Any]) -> str:
@@ -68,16 +70,19 @@ def model_card(config: Config, vocabulary: Vocabulary, origin: Origin, best: Map
 
 
 def label_accuracies(out: Path) -> dict[str, dict[str, float]]:
-    """The dev accuracies of the tokeniser and the tagger in a model folder, by kind of label."""
-    accuracies = {}
-    for name in (TOKENISER, TAGGER):
-        if (out / name / METRICS).is_file():
-            accuracies[name] = {
-                key.removeprefix("dev_"): value
-                for key, value in best_record(out / name).items()
-                if key.startswith("dev_") and key not in ("dev_log_likelihood", "dev_accuracy")
-            }
-    return accuracies
+    """The dev accuracies of the tokeniser and of the tags in a model folder, by kind of label."""
+    records = {"tags": best_record(out)}
+    if (out / TOKENISER / METRICS).is_file():
+        records[TOKENISER] = best_record(out / TOKENISER)
+    accuracies = {
+        name: {
+            key.removeprefix("dev_"): value
+            for key, value in record.items()
+            if key.startswith("dev_") and key not in NO_LABEL_FIGURES
+        }
+        for name, record in records.items()
+    }
+    return {name: of_kinds for name, of_kinds in accuracies.items() if of_kinds}
 
 
 def _cell(value: object) -> str:

@@ -9,13 +9,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.nn import functional as F
 
-from biatt.annotate.labeller import NO_LABEL, Labels, best_labels
 from biatt.config import Settings
 from biatt.encoding.batches import Batch, collate, in_batches, with_dropout
+from biatt.encoding.labels import NO_LABEL, Labels
 from biatt.encoding.vocabulary import Encoded, Indices
 from biatt.network.autograd import FUSED
+from biatt.network.losses import label_losses
 from biatt.network.model import Dropout, Labeller
 from biatt.training.records import Record
 from biatt.training.run import Job, Run
@@ -64,8 +64,9 @@ class LabellerRun(Run):
         if self.training.word_dropout:
             batch = with_dropout(batch, self.dropped_rows, self.drop_rates, generator)
         words = int(batch.words.sum())
+        gold = np.concatenate([self.train.labels[i] for i in indices])
         scores = self.network(batch, dropout)
-        losses = self._losses(scores, self.train.labels, indices, self.training.smoothing)
+        losses = label_losses(scores, gold, self.labels, smoothing=self.training.smoothing)
         return losses.sum() / words, words
 
     @torch.no_grad()
@@ -75,38 +76,23 @@ class LabellerRun(Run):
 
         def score(batch: Batch, indices: list[int]) -> list[Indices]:
             scores = self.network(batch)
-            losses.append(float(self._losses(scores, self.dev.labels, indices, 0.0).sum()))
-            return np.split(best_labels(scores.numpy(), self.labels), np.cumsum(batch.words)[:-1])
+            gold = np.concatenate([self.dev.labels[i] for i in indices])
+            losses.append(float(label_losses(scores, gold, self.labels).sum()))
+            return np.split(self.labels.best(scores.numpy()), np.cumsum(batch.words)[:-1])
 
         labels = in_batches(self.dev.sentences, score, batch_words=self.training.batch_words)
         log_likelihood = -sum(losses)
         self.check_finite("dev log-likelihood", log_likelihood)
-        gold = np.concatenate(self.dev.labels)
-        correct, known = (np.concatenate(labels) == gold).sum(0), (gold != NO_LABEL).sum(0)
-        accuracies = correct / np.maximum(known, 1)
-        by_kind = {
-            f"dev_{kind}": float(accuracy)
-            for kind, accuracy in zip(self.labels.kinds, accuracies, strict=True)
-        }
-        return {"dev_log_likelihood": log_likelihood, **by_kind, self.goal: float(accuracies.mean())}
+        accuracies = label_accuracies(labels, self.dev.labels, self.labels)
+        mean = sum(accuracies.values()) / len(accuracies)
+        return {"dev_log_likelihood": log_likelihood, **accuracies, self.goal: mean}
 
     def save_model(self, weights: dict[str, NDArray[Any]], best: Record, *, last: bool) -> None:
         self.save(weights)
 
-    def _losses(
-        self, scores: Tensor, labels: Sequence[Indices], indices: list[int], smoothing: float
-    ) -> Tensor:
-        """The cross entropy of each kind, summed over the words of a batch."""
-        gold = torch.from_numpy(np.concatenate([labels[i] for i in indices])).long()
-        return torch.stack(
-            [
-                F.cross_entropy(
-                    scores[:, part],
-                    gold[:, kind],
-                    ignore_index=NO_LABEL,
-                    reduction="sum",
-                    label_smoothing=smoothing,
-                )
-                for kind, part in enumerate(self.labels.slices)
-            ]
-        )
+
+def label_accuracies(chosen: Sequence[Indices], gold: Sequence[Indices], labels: Labels) -> dict[str, float]:
+    """For the records: the share of right labels of each kind, among words whose label is known."""
+    right, known = np.concatenate(chosen) == np.concatenate(gold), np.concatenate(gold) != NO_LABEL
+    accuracies = (right & known).sum(0) / np.maximum(known.sum(0), 1)
+    return {f"dev_{kind}": float(share) for kind, share in zip(labels.kinds, accuracies, strict=True)}

@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from biatt.annotate.tags import gold_labels, labels_of
 from biatt.config import Config
 from biatt.data.scores import split_scores
 from biatt.data.sentence import Sentence
@@ -19,19 +20,22 @@ from biatt.decode.arc_scores import Heads
 from biatt.decode.decoders import mst
 from biatt.decode.temperature import fitted
 from biatt.encoding.batches import Batch, collate, in_batches, with_dropout
-from biatt.encoding.vocabulary import Indices, Vocabulary
+from biatt.encoding.labels import NO_LABEL, Labels
+from biatt.encoding.vocabulary import Encoded, Indices, Vocabulary
 from biatt.encoding.word_vectors import WordVectors
 from biatt.evaluation.trees import compared_relations, scored_trees, scoring_options
 from biatt.model_folder import member_folder
 from biatt.network.autograd import FUSED
-from biatt.network.losses import log_likelihood
+from biatt.network.losses import label_losses, log_likelihood
 from biatt.network.model import PLAIN, BiAtt, Dropout
 from biatt.network.scoring import scores, torch_device
 from biatt.parser import BATCH_WORDS, Parser
-from biatt.training.card import Origin, label_accuracies, model_card
+from biatt.training.card import Origin, model_card
+from biatt.training.labeller_run import label_accuracies
 from biatt.training.records import Record
 from biatt.training.run import NO_ROWS, Job, Run
 from biatt.training.treebank import Treebank, vocabulary_of
+from biatt.weights import NO_LABELS
 
 
 def train_parsers(
@@ -45,8 +49,11 @@ def train_parsers(
     device: str,
 ) -> None:
     """Train the parser, or all members of an ensemble, which have consecutive seeds."""
-    origin = replace(origin, label_accuracies=label_accuracies(job.out))
     vocabulary = vocabulary_of(treebank, config.model)
+    labels = labels_of(treebank.train) if config.model.tags else None
+    if labels and not labels.kinds:
+        job.listener.message("The treebank has neither tags nor lemmas: the parser chooses none.")
+        labels, config = None, replace(config, model=replace(config.model, tags=False))
     initial_rows = NO_ROWS
     if vectors is not None:
         initial_rows = vectors_by_row(vocabulary, vectors)
@@ -61,6 +68,7 @@ def train_parsers(
             config,
             vocabulary,
             treebank,
+            labels=labels,
             stage="" if number == 1 else str(member_folder("", number)),
             device=device,
             initial_rows=initial_rows,
@@ -83,14 +91,15 @@ class ParserRun(Run):
         treebank: Treebank,
         *,
         origin: Origin,
+        labels: Labels | None = None,
         stage: str = "",
         device: str = "cpu",
         initial_rows: Mapping[int, NDArray[np.float32]] = NO_ROWS,
     ) -> None:
-        self.config, self.vocabulary, self.origin = config, vocabulary, origin
-        self.train = [vocabulary.encode(sentence) for sentence in treebank.train]
+        self.config, self.vocabulary, self.labels, self.origin = config, vocabulary, labels, origin
+        self.train = [_with_gold(sentence, vocabulary, labels) for sentence in treebank.train]
         self.dev_sentences = treebank.dev
-        self.dev = [vocabulary.encode(sentence) for sentence in treebank.dev]
+        self.dev = [_with_gold(sentence, vocabulary, labels) for sentence in treebank.dev]
         self.dev_trees = DevTrees(treebank.dev, vocabulary)
         self.dropped_rows, is_tag = vocabulary.dropped()
         drop_rates = np.where(is_tag, config.training.tag_dropout, config.training.word_dropout)
@@ -99,6 +108,7 @@ class ParserRun(Run):
             config.model,
             rows=vocabulary.size,
             relations=len(vocabulary.relations),
+            labels=labels.sizes if labels else NO_LABELS,
             operations=FUSED if device == "cpu" else PLAIN,
         )
         super().__init__(
@@ -121,37 +131,59 @@ class ParserRun(Run):
         batch = collate([self.train[i] for i in indices])
         if self.drop_rates.any():
             batch = with_dropout(batch, self.dropped_rows, self.drop_rates, generator)
-        words = int(batch.words.sum())
-        output = self.network(batch, dropout)
-        return -log_likelihood(output, batch, smoothing=self.training.smoothing) / words, words
+        words, smoothing = int(batch.words.sum()), self.training.smoothing
+        shown = batch
+        if batch.labels is not None:  # the network sees the tags of some sentences
+            hidden = generator.random(len(batch.words)) < self.config.training.tag_dropout
+            shown = batch._replace(
+                labels=np.where(np.repeat(hidden, batch.words)[:, None], NO_LABEL, batch.labels)
+            )
+        output = self.network(shown, dropout)
+        loss = -log_likelihood(output, batch, smoothing=smoothing)
+        if self.labels and batch.labels is not None and output.label_scores is not None:
+            losses = label_losses(output.label_scores, batch.labels, self.labels, smoothing=smoothing)
+            loss = loss + self.config.training.tag_weight * losses.sum()
+        return loss / words, words
 
     @torch.no_grad()
     def evaluate(self) -> dict[str, float]:
-        """Log-likelihood, UAS and LAS of the dev sentences with MST decoding."""
+        """Log-likelihood, UAS and LAS of the dev sentences with MST decoding, and accuracies of labels."""
         self.network.eval()
         log_likelihoods: list[float] = []
+        labels: dict[int, Indices] = {}
 
         def best_trees(batch: Batch, indices: list[int]) -> list[tuple[Heads, Indices]]:
-            output = self.network(batch)
+            output = self.network(batch._replace(labels=None))
             log_likelihoods.append(float(log_likelihood(output, batch)))
             self.check_finite("dev log-likelihood", log_likelihoods[-1])
             trees = []
             for i, sentence in zip(indices, split_scores(scores(output), batch.words), strict=True):
+                if self.labels and sentence.label_scores is not None:
+                    labels[i] = self.labels.best(sentence.label_scores)
                 tree = mst(sentence.agreement, roots=default_roots(self.dev_sentences[i]))
                 trees.append((tree, np.argmax(sentence.relation_scores(tree), -1)))
             return trees
 
         trees = in_batches(self.dev, best_trees, batch_words=BATCH_WORDS)
         uas, las = self.dev_trees.attachment_scores(trees)
-        return {"dev_log_likelihood": sum(log_likelihoods), "dev_uas": uas, "dev_las": las}
+        figures = {"dev_log_likelihood": sum(log_likelihoods), "dev_uas": uas, "dev_las": las}
+        if self.labels:
+            gold = [sentence.labels for sentence in self.dev if sentence.labels is not None]
+            figures |= label_accuracies([labels[i] for i in range(len(gold))], gold, self.labels)
+        return figures
 
     def save_model(self, weights: dict[str, NDArray[Any]], best: Record, *, last: bool) -> None:
         card = model_card(self.config, self.vocabulary, self.origin, best)
-        parser = Parser(self.config, self.vocabulary, weights, card=card)
+        parser = Parser(self.config, self.vocabulary, weights, card=card, labels=self.labels)
         if last:
             gold = [(sentence.heads, sentence.relations) for sentence in self.dev]
-            parser.temperature = fitted(parser.scores(self.dev_sentences), gold)
+            parser.temperature = fitted(parser.scores(self.dev_sentences, retag=bool(self.labels)), gold)
         parser.write(self.folder)
+
+
+def _with_gold(sentence: Sentence, vocabulary: Vocabulary, labels: Labels | None) -> Encoded:
+    encoded = vocabulary.encode(sentence)
+    return encoded._replace(labels=gold_labels(sentence, labels)) if labels else encoded
 
 
 class DevTrees:

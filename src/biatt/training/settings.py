@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 from biatt.config import Config, setting_names, with_settings
 from biatt.errors import ConfigError
 from biatt.options import PresetName
-from biatt.presets import PAPER_HIDDEN, PRESETS, PipelineConfig, preset
+from biatt.presets import PAPER_HIDDEN, PRESETS, PipelineConfig, of_pipeline, preset
 
-PIPELINE_SETTINGS = ("tokeniser.", "tagger.", "folds=")
+PIPELINE_SETTINGS = ("tokeniser.",)
 
 
 class DescribedSetting(NamedTuple):
@@ -28,14 +28,16 @@ def configurations(
 
     Without a preset, a parser alone starts from `paper`, one of a pipeline from `best`.
     """
-    of_pipeline = [text for text in settings if text.startswith(PIPELINE_SETTINGS)]
-    if of_pipeline and not pipeline:
-        raise ConfigError(f"The setting '{of_pipeline[0]}' is about --pipeline.")
-    of_parser = [text for text in settings if text not in of_pipeline]
+    of_others = [text for text in settings if text.startswith(PIPELINE_SETTINGS)]
+    if of_others and not pipeline:
+        raise ConfigError(f"The setting '{of_others[0]}' is about --pipeline.")
+    of_parser = [text for text in settings if text not in of_others]
     if hidden is not None:
         of_parser.append(f"hidden={hidden_size(hidden)}")
-    config = with_settings(preset(preset_name or ("best" if pipeline else "paper")), of_parser)
-    return config, PipelineConfig().with_settings(of_pipeline) if pipeline else None
+    if not pipeline:
+        return with_settings(preset(preset_name or "paper"), of_parser), None
+    config = with_settings(of_pipeline(preset(preset_name or "best")), of_parser)
+    return config, PipelineConfig().with_settings(of_others)
 
 
 def hidden_size(text: str) -> int:
@@ -53,7 +55,7 @@ def hidden_size(text: str) -> int:
 def described_settings() -> list[DescribedSetting]:
     """All settings of a parser, in order."""
     pipeline, described = PipelineConfig(), []
-    configs = {**PRESETS, "tokeniser": pipeline.tokeniser, "tagger": pipeline.tagger}
+    configs = {**PRESETS, "tokeniser": pipeline.tokeniser}
     for part in ("model", "training"):
         paper = getattr(PRESETS["paper"], part)
         for item in fields(paper):
@@ -71,5 +73,5 @@ def described_settings() -> list[DescribedSetting]:
 def _text(value: Any) -> str:
     """The value as `--set` takes it."""
     if isinstance(value, tuple):
-        return ",".join(value)
+        return ",".join(map(str, value))
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,9 +11,9 @@ from biatt.decode.temperature import fitted
 from biatt.encoding.word_vectors import WordVectors, read_vectors
 from biatt.errors import ConfigError
 from biatt.evaluation.metrics import evaluate
-from biatt.model_folder import FOLDS, TOKENISER, is_finished, member_folder
+from biatt.model_folder import TOKENISER, is_finished, member_folder
 from biatt.parser import Parser
-from biatt.presets import PipelineConfig
+from biatt.presets import PipelineConfig, of_pipeline, preset
 from biatt.training.card import Origin, label_accuracies, model_card
 from biatt.training.claim import claimed
 from biatt.training.fingerprint import fingerprint_of
@@ -33,13 +32,14 @@ def train(
     """Train a model on CoNLL files and write it to the folder `out`; returns its parser.
 
     Without `dev`, a random `dev_fraction` of the training sentences is held out, as in the paper. `resume`
-    continues an interrupted training of the same options. `pipeline` trains a tokeniser and a tagger as well,
-    and the parser with the tagger's tags. `ensemble` is a number of parsers to train, with consecutive seeds;
-    their probabilities are averaged. `licence` and `command` are for the model card.
+    continues an interrupted training of the same options. With `pipeline`, the parser takes words without
+    tags and chooses tags and lemmas itself, and a tokeniser is trained as well. `ensemble` is a number of
+    parsers to train, with consecutive seeds; their probabilities are averaged. `licence` and `command` are
+    for the model card.
     """
     from biatt.network.scoring import torch_device  # says what to install if there is no torch
     from biatt.training.parser_run import train_parsers
-    from biatt.training.pipeline import train_pipeline
+    from biatt.training.pipeline import check_format, train_tokeniser
     from biatt.training.run import Job
 
     _check_numbers(seed=seed, threads=threads, ensemble=ensemble)
@@ -47,7 +47,9 @@ def train(
     files = [train] if isinstance(train, (str, Path)) else list(train)
     treebank = read_treebank(files, dev, dev_fraction=dev_fraction, seed=seed)
     vectors = read_vectors(embeddings) if embeddings else None
-    config, out = _with_vectors(config or Config(), vectors, embeddings), Path(out)
+    config, out = _with_vectors(_completed(config, pipeline), vectors, embeddings), Path(out)
+    if pipeline:
+        check_format(treebank)
     options = [config, ensemble, pipeline, seed, threads, search_rate]
     fingerprint = fingerprint_of(options, vectors, treebank.train, treebank.dev)
     sources = treebank.train_files, treebank.dev_file, str(embeddings) if embeddings else None
@@ -57,8 +59,9 @@ def train(
         if _is_complete(out, ensemble, pipeline):
             job.listener.message(f"{out} is already trained.")
         else:
-            tagged = train_pipeline(job, pipeline, treebank) if pipeline else treebank
-            train_parsers(job, config, tagged, vectors, origin, search_rate=search_rate, device=device)
+            if pipeline:
+                train_tokeniser(job, pipeline.tokeniser, treebank)
+            train_parsers(job, config, treebank, vectors, origin, search_rate=search_rate, device=device)
         return _finished(out, treebank, origin, device=device)
 
 
@@ -69,6 +72,13 @@ def _check_numbers(*, seed: int, threads: int, ensemble: int) -> None:
         raise ConfigError("threads must be at least 1.")
     if ensemble < 1:
         raise ConfigError("ensemble must be at least 1.")
+
+
+def _completed(config: Config | None, pipeline: PipelineConfig | None) -> Config:
+    if pipeline is None:
+        return config or Config()
+    config = config or preset("best")
+    return config if config.model.tags else of_pipeline(config)
 
 
 def _with_vectors(config: Config, vectors: WordVectors | None, name: str | Path | None) -> Config:
@@ -94,14 +104,13 @@ def _finished(out: Path, treebank: Treebank, origin: Origin, *, device: str) -> 
     if origin.members == 1:
         best = best_record(out)
     else:
-        dev = parser.tag(treebank.dev, retag=True) if parser.tagger else treebank.dev
+        dev, retag = treebank.dev, parser.tags is not None
         gold = [parser.vocabulary.encode(sentence) for sentence in dev]
         parser.temperature = fitted(
-            parser.scores(dev), [(sentence.heads, sentence.relations) for sentence in gold]
+            parser.scores(dev, retag=retag), [(sentence.heads, sentence.relations) for sentence in gold]
         )
-        result = evaluate(dev, parser.parse(dev))
+        result = evaluate(dev, parser.parse(dev, retag=retag))
         best = {"dev_uas": result.uas, "dev_las": result.las, "epoch": "each member's own"}
     parser.card = model_card(parser.config, parser.vocabulary, origin, best)
     parser.write(out)
-    shutil.rmtree(out / FOLDS, ignore_errors=True)
     return parser

@@ -1,0 +1,105 @@
+"""Tags and lemmas as labels: which of them a sentence has, which it lacks, and writing them into it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from biatt.annotate import lemmas
+from biatt.data.sentence import FEATS, FORM, LEMMA, UPOS, XPOS, Sentence
+from biatt.encoding.labels import Labels
+from biatt.encoding.vocabulary import EMPTY, Indices
+
+KINDS = {"upos": UPOS, "xpos": XPOS, "feats": FEATS, "lemma": LEMMA}  # kinds of label, with their columns
+LEAST_LEMMAS = 2  # words that a lemma rule must fit to become a label
+
+Words = Sequence[Sequence[int]]  # for each kind of label, the numbers of some words
+
+
+class Tags:
+    """The tags and lemmas that a network chooses from."""
+
+    def __init__(self, labels: Labels) -> None:
+        self.labels = labels
+        self._columns = [KINDS[kind] for kind in labels.kinds]
+        self._always_filled = {  # columns in which the treebank has no "_"
+            KINDS[kind]
+            for kind, names in labels.kinds.items()
+            if (lemmas.constant(EMPTY) if kind == "lemma" else EMPTY) not in names
+        }
+
+    def all_words(self, sentence: Sentence) -> Words:
+        return [range(len(sentence))] * len(self._columns)
+
+    def missing(self, sentence: Sentence) -> Words:
+        """For each kind of label, the words without a value.
+
+        "_" can also be a value: most words have no features. It means that a value is missing where the
+        column is empty in the whole sentence, where the word has no tag at all, or where the treebank has no
+        "_" in the column.
+        """
+        missing: list[Sequence[int]] = []
+        for column in self._columns:
+            empty = [i for i, row in enumerate(sentence.rows) if row[column] == EMPTY]
+            if len(empty) < len(sentence) and column not in self._always_filled:
+                rows = sentence.rows
+                empty = [i for i in empty if rows[i][UPOS] == EMPTY and rows[i][XPOS] == EMPTY]
+            missing.append(empty)
+        return missing
+
+    def given(self, sentence: Sentence, missing: Words) -> Indices:
+        """(n, kinds): the numbers of the tags that the sentence has; NO_LABEL for others and for lemmas."""
+        columns: list[list[str | None]] = []
+        for column, words in zip(self._columns, missing, strict=True):
+            known = column != LEMMA and len(words) < len(sentence)
+            values = [row[column] if known else None for row in sentence.rows]
+            for word in words if known else ():
+                values[word] = None
+            columns.append(values)
+        return self.labels.encode(*columns)
+
+    def write(self, sentence: Sentence, numbers: Indices, words: Words) -> Sentence:
+        """A copy with the labels of these words of each kind; `numbers` (n, kinds) are of all words."""
+        if not any(words):
+            return sentence
+        rows = [row[:] for row in sentence.rows]
+        kinds = zip(self._columns, self.labels.kinds.values(), numbers.T.tolist(), words, strict=True)
+        for column, names, chosen, some in kinds:
+            for word in some:
+                row, name = rows[word], names[chosen[word]]
+                row[column] = lemmas.apply(name, row[FORM]) if column == LEMMA else name
+        return sentence.with_rows(rows)
+
+
+def gold_columns(sentence: Sentence) -> dict[str, list[str]]:
+    """The gold labels of each word, by kind."""
+    return {
+        "upos": sentence.upos,
+        "xpos": sentence.xpos,
+        "feats": sentence.feats,
+        "lemma": list(map(lemmas.rule, sentence.forms, sentence.lemmas)),
+    }
+
+
+def gold_labels(sentence: Sentence, labels: Labels) -> Indices:
+    """(n, kinds): the numbers of the gold labels; NO_LABEL for labels that are not known."""
+    columns = gold_columns(sentence)
+    return labels.encode(*(columns[kind] for kind in labels.kinds))
+
+
+def labels_of(sentences: Sequence[Sentence]) -> Labels:
+    """The labels of a treebank; a column that is always `_` has none."""
+    counts: dict[str, Counter[str]] = {name: Counter() for name in KINDS}
+    filled = set()
+    for sentence in sentences:
+        for name, column in gold_columns(sentence).items():
+            counts[name].update(column)
+        filled |= {name for name, place in KINDS.items() if any(row[place] != EMPTY for row in sentence.rows)}
+    least = {"lemma": LEAST_LEMMAS}
+    return Labels({name: _kept(counts[name], least.get(name, 1)) for name in KINDS if name in filled})
+
+
+def _kept(count: Counter[str], least: int) -> list[str]:
+    """The labels that are frequent enough, the most frequent first; all labels if none is."""
+    ordered = sorted(count, key=lambda label: (-count[label], label))
+    return [label for label in ordered if count[label] >= least] or ordered
