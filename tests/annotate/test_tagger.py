@@ -32,7 +32,7 @@ def test_network_without_torch_is_the_one_in_torch(operations: Operations) -> No
     batch = collate([tagger.vocabulary.encode(sentence) for sentence in BARE[:7]])
     with torch.no_grad():
         scores = network(batch).numpy()
-    assert np.array_equal(tagger.network.best(batch), best_labels(scores, tagger.labels))
+    assert np.array_equal(tagger.network.best(batch), tagger.labels.best(scores))
 
 
 def test_tags_do_not_depend_on_the_company_of_a_sentence() -> None:
