@@ -275,3 +275,26 @@ def test_symbol_left_out_becomes_the_unknown_of_its_column_or_nothing(
             assert meaning[other] == (column, None)
         if symbol is not None:
             assert tag == (column in ("upos", "xpos", "feats"))
+
+
+def test_forms_of_another_text_are_added_if_they_are_frequent() -> None:
+    vocabulary = build(CAT, CAT)
+    forms = {"the": 9, "sun": 2, "star": 3, "comet": 3, "void": 1}
+    extended = vocabulary.extended(forms, min_count=2, most=2)
+    assert extended.symbols["form"] == [*vocabulary.symbols["form"], "comet", "star"]
+    assert {**extended.symbols, "form": []} == {**vocabulary.symbols, "form": []}
+    assert extended.relations == vocabulary.relations
+    assert vocabulary.extended(forms, min_count=2, most=9).symbols["form"][-1] == "sun"
+
+
+def test_affixes_of_another_text_are_added_by_the_number_of_its_words() -> None:
+    vocabulary = build(CAT, columns=("form",), min_count=1, affixes=2)
+    extended = vocabulary.extended({"cats": 2, "bats": 2, "CAT": 3}, min_count=3, most=99)
+    new = set(extended.symbols[AFFIX]) - set(vocabulary.symbols[AFFIX])
+    assert new == {">s", ">ts", "~X"}
+    assert vocabulary.extended({"cats": 2}, min_count=3, most=99).to_json() == vocabulary.to_json()
+
+
+def test_columns_that_a_vocabulary_does_not_have_are_not_added() -> None:
+    vocabulary = build(CAT, columns=("upos",), min_count=1)
+    assert vocabulary.extended({"cats": 2}, min_count=1, most=99).to_json() == vocabulary.to_json()

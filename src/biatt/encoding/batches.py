@@ -11,6 +11,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from biatt.encoding.doubts import Doubts, concatenated
 from biatt.encoding.vocabulary import Encoded, Indices
 
 T = TypeVar("T")
@@ -29,6 +30,7 @@ class Batch(NamedTuple):
     relations: Indices  # (N,): gold relations, -1 where unknown
     labels: Indices | None = None  # (N, kinds): tags that are known
     features: NDArray[np.float16] | None = None  # (N, layers, width): those of a contextual encoder
+    doubts: Doubts | None = None  # of a teacher
 
 
 def collate(sentences: Sequence[Encoded]) -> Batch:
@@ -43,6 +45,7 @@ def collate(sentences: Sequence[Encoded]) -> Batch:
         relations=np.concatenate([sentence.relations for sentence in sentences]),
         labels=_joined([sentence.labels for sentence in sentences]),
         features=_joined([sentence.features for sentence in sentences]),
+        doubts=concatenated([sentence.doubts for sentence in sentences], words),
     )
 
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from biatt.config import COLUMNS
 from biatt.data.sentence import FEATS, FORM, Sentence
+from biatt.encoding.doubts import Doubts
 from biatt.weights import AFFIX, ROOT, column_rows
 
 Indices = NDArray[np.int32]
@@ -37,6 +38,7 @@ class Encoded(NamedTuple):
     relations: Indices  # (n,), -1 where unknown
     labels: Indices | None = None  # (n, kinds): tags that are known (`encoding/labels.py`)
     features: NDArray[np.float16] | None = None  # (n, layers, width): those of a contextual encoder
+    doubts: Doubts | None = None  # of a teacher; without them, heads, relations and labels are certain
 
     @property
     def words(self) -> int:
@@ -85,6 +87,25 @@ class Vocabulary:
                 floor = 1 if name == "feats" else min_count
                 symbols[name] = [symbol for symbol, times in _by_frequency(count) if times >= floor]
         return cls(symbols, [relation for relation, _ in _by_frequency(relations)])
+
+    def extended(self, forms: Mapping[str, int], *, min_count: int, most: int) -> Vocabulary:
+        """The vocabulary with forms and affixes of another text, given the number of times of each form.
+
+        At most so many of each are added, the most frequent.
+        """
+        counts = {"form": Counter(forms)}
+        if AFFIX in self.symbols:
+            counts[AFFIX] = Counter()
+            for form, times in forms.items():
+                for part in spelling(form, self._longest_affix):
+                    counts[AFFIX][part] += times
+        symbols = {**self.symbols}
+        for name, count in counts.items():
+            if name in symbols:
+                known = self._rows[name]
+                new = [s for s, times in _by_frequency(count) if times >= min_count and s not in known]
+                symbols[name] = [*symbols[name], *new[:most]]
+        return Vocabulary(symbols, self.relations)
 
     def row(self, column: str, symbol: str) -> int | None:
         """The row of a known symbol, else None."""

@@ -1,0 +1,266 @@
+"""Silver text: sentences that another model has annotated, far more of them than gold ones.
+
+Millions of words are packed into a few arrays, of some thirty bytes a word. A token, i.e. a form with its
+lemma and tags, is stored once; a word is the number of its token, its head, its relation, and the teacher's
+doubts (`data.doubts`).
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from biatt.annotate.tags import gold_labels
+from biatt.data.conll import read
+from biatt.data.doubts import LEAST_PROBABLE, read_doubts
+from biatt.data.sentence import COLUMNS, DEPREL, FEATS, FORM, MISC, Sentence, check_length
+from biatt.encoding.doubts import FIRST_LABEL, HEAD, RELATION, Doubts
+from biatt.encoding.labels import Labels
+from biatt.encoding.vocabulary import Encoded, Indices, Vocabulary
+from biatt.errors import FormatError, TrainingError
+from biatt.weights import ROOT
+
+ENCODED_AT_ONCE = 10_000  # tokens; bounds the memory of their columns
+
+_NO_LETTER_OR_DIGIT = re.compile(r"[\W_]+")
+
+
+class SilverText(NamedTuple):
+    """All sentences; sentence i has the words starts[i] to starts[i + 1]."""
+
+    token_columns: list[tuple[str, ...]]  # FORM to FEATS of each token
+    tokens: Indices  # (words,)
+    heads: NDArray[np.int16]  # (words,)
+    relations: NDArray[np.int16]  # (words,), -1 where unknown
+    starts: NDArray[np.int64]  # (sentences + 1,)
+    doubts: Doubts
+    excluded: int  # sentences that were left out because of their text
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        return np.diff(self.starts)
+
+    def form_counts(self) -> Counter[str]:
+        counts = Counter[str]()
+        times = np.bincount(self.tokens, minlength=len(self.token_columns))
+        for columns, count in zip(self.token_columns, times.tolist(), strict=True):
+            counts[columns[0]] += count
+        return counts
+
+    def mean_log_probabilities(self) -> NDArray[np.float64]:
+        """For each sentence, the mean over its words of the log-probability of head and relation."""
+        words, kinds, choices, probabilities = self.doubts
+        of_words, least = np.zeros(len(self.tokens)), np.log(LEAST_PROBABLE)
+        for kind, annotated in ((HEAD, self.heads), (RELATION, self.relations)):
+            of_words[np.unique(words[kinds == kind])] += least
+            agrees = (kinds == kind) & (choices == annotated[words])
+            of_words[words[agrees]] += np.log(probabilities[agrees].astype(np.float64)) - least
+        means: NDArray[np.float64] = np.add.reduceat(of_words, self.starts[:-1]) / self.lengths
+        return means
+
+
+def read_silver(
+    files: Iterable[str | Path],
+    *,
+    relations: Sequence[str],
+    labels: Labels | None,
+    excluded: frozenset[str] = frozenset(),
+) -> SilverText:
+    """The sentences of CoNLL-U files, but for those with a text that is excluded (`texts`).
+
+    `relations` and `labels` are those of the gold treebank; others are unknown, and doubts about them are
+    left out.
+    """
+    packing = _Packing(relations, labels)
+    removed = 0
+    for file in files:
+        for sentence in read(file, trees=True):
+            if not len(sentence):
+                continue
+            check_length(sentence)
+            if excluded.isdisjoint(texts(sentence)):
+                packing.add(sentence)
+            else:
+                removed += 1
+    return packing.packed(removed)
+
+
+def texts(sentence: Sentence) -> set[str]:
+    """What a sentence with the same text has in common with it: its letters and digits in one case.
+
+    Spacing and punctuation can differ between corpora. There are two texts where multiword tokens are written
+    otherwise than their words.
+    """
+    surfaces = {"".join(sentence.forms)}
+    if any("-" in line.partition("\t")[0] for _, line in sentence.verbatim if not line.startswith("#")):
+        surfaces.add("".join(token.form for token in sentence.tokens))
+    return {_NO_LETTER_OR_DIGIT.sub("", text.casefold()) or "".join(text.split()) for text in surfaces}
+
+
+class _Packing:
+    """Arrays that grow by a sentence at a time."""
+
+    def __init__(self, relations: Sequence[str], labels: Labels | None) -> None:
+        self.relation_numbers = {relation: i for i, relation in enumerate(relations)}
+        # The kinds of choices that have names: a number for each kind, and for each of its names.
+        self.named = {"deprel": (RELATION, self.relation_numbers)}
+        for kind, (name, of_kind) in enumerate(labels.kinds.items() if labels else (), FIRST_LABEL):
+            self.named[name] = kind, {label: i for i, label in enumerate(of_kind)}
+        self.token_numbers: dict[tuple[str, ...], int] = {}
+        self.tokens, self.heads, self.relations = array("i"), array("h"), array("h")
+        self.lengths = array("i")
+        self.words, self.kinds, self.choices = array("i"), array("B"), array("h")
+        self.probabilities = array("f")
+
+    def add(self, sentence: Sentence) -> None:
+        first = len(self.tokens)
+        self.lengths.append(len(sentence))
+        self.heads.extend(sentence.heads)
+        for word, row in enumerate(sentence.rows, first):
+            columns = tuple(row[FORM : FEATS + 1])
+            number = self.token_numbers.get(columns)
+            if number is None:
+                number = len(self.token_numbers)
+                self.token_numbers[tuple(map(sys.intern, columns))] = number
+            self.tokens.append(number)
+            self.relations.append(self.relation_numbers.get(row[DEPREL], -1))
+            if "Probs=" in row[MISC]:
+                self._add_doubts(sentence, row[MISC], word, word - first)
+
+    def _add_doubts(self, sentence: Sentence, misc: str, word: int, position: int) -> None:
+        """`position` is that of the word in its sentence, from 0."""
+        for name, (choices, probabilities) in read_doubts(misc, sentence).items():
+            if name == "head":
+                kind, numbers = HEAD, [self._head(sentence, text, position) for text in choices]
+            elif name in self.named:
+                kind, number_of = self.named[name]
+                numbers = [number_of.get(choice, -1) for choice in choices]
+            else:
+                continue
+            known = [(number, p) for number, p in zip(numbers, probabilities, strict=True) if number >= 0]
+            total = sum(p for _, p in known)
+            for number, probability in known:
+                self.words.append(word)
+                self.kinds.append(kind)
+                self.choices.append(number)
+                self.probabilities.append(probability / total)
+
+    def _head(self, sentence: Sentence, text: str, position: int) -> int:
+        head = int(text) if text.isascii() and text.isdigit() else -1
+        if not 0 <= head <= len(sentence) or head == position + 1:
+            fault = f"HeadProbs of word {position + 1} has the head {text[:20]!r}, which it cannot have."
+            raise FormatError(fault, source=sentence.source, line=sentence.line)
+        return head
+
+    def packed(self, excluded: int) -> SilverText:
+        if not self.lengths:
+            raise TrainingError("There is no sentence in the silver text.")
+        return SilverText(
+            list(self.token_numbers),
+            np.array(self.tokens, np.int32),
+            np.array(self.heads, np.int16),
+            np.array(self.relations, np.int16),
+            np.concatenate([[0], np.cumsum(self.lengths, dtype=np.int64)]),
+            Doubts(
+                np.array(self.words, np.int32),
+                np.array(self.kinds, np.uint8),
+                np.array(self.choices, np.int16),
+                np.array(self.probabilities, np.float16),
+            ),
+            excluded,
+        )
+
+
+class SilverSentences:
+    """Sentences of a silver text as rows of E, made when they are asked for.
+
+    They are in random order, and go through the text in turn: sentence i + len(self) is sentence i again.
+    """
+
+    def __init__(
+        self,
+        text: SilverText,
+        vocabulary: Vocabulary,
+        labels: Labels | None,
+        *,
+        least_confidence: float = 0.0,
+        generator: np.random.Generator,
+    ) -> None:
+        """Sentences whose words have a lower geometric mean of probabilities are left out."""
+        kept = np.arange(len(text.lengths))
+        if least_confidence:
+            kept = np.flatnonzero(text.mean_log_probabilities() >= np.log(least_confidence))
+        if not len(kept):
+            raise TrainingError(f"No silver sentence has a confidence of {least_confidence:g}.")
+        self.text, self.order = text, generator.permutation(kept)
+        self.lengths = text.lengths[self.order]
+        self._ends = np.cumsum(self.lengths)
+        self._bag_rows, self._bag_offsets, self._token_labels = _encoded_tokens(
+            text.token_columns, vocabulary, labels
+        )
+        self._first_doubts = np.searchsorted(text.doubts.words, text.starts)
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+    @property
+    def words(self) -> int:
+        return int(self._ends[-1])
+
+    def part(self, start: int, words: int) -> range:
+        """The sentences after the first `start` words of the text, about `words` of them."""
+        return range(self._sentences_before(start), self._sentences_before(start + words))
+
+    def _sentences_before(self, words: int) -> int:
+        """How many sentences end within the first `words` words of the text, read again and again."""
+        rounds, rest = divmod(words, self.words)
+        return rounds * len(self) + int(np.searchsorted(self._ends, rest, side="right"))
+
+    def encoded(self, index: int) -> Encoded:
+        number = self.order[index % len(self)]
+        start, end = self.text.starts[number : number + 2].tolist()
+        words = slice(start, end)
+        tokens = self.text.tokens[words]
+        starts, ends = self._bag_offsets[tokens], self._bag_offsets[tokens + 1]
+        sizes = ends - starts
+        offsets = np.zeros(len(tokens) + 2, np.int32)
+        offsets[1] = 1
+        np.cumsum(sizes, out=offsets[2:])
+        offsets[2:] += 1
+        rows = np.full(offsets[-1], ROOT, np.int32)
+        rows[1:] = self._bag_rows[np.arange(1, len(rows)) + np.repeat(starts - offsets[1:-1], sizes)]
+        first_doubt, last_doubt = self._first_doubts[number : number + 2].tolist()
+        return Encoded(
+            rows,
+            offsets,
+            self.text.heads[words].astype(np.int32),
+            self.text.relations[words].astype(np.int32),
+            labels=None if self._token_labels is None else self._token_labels[tokens],
+            doubts=self.text.doubts.part(first_doubt, last_doubt, first_word=start),
+        )
+
+
+def _encoded_tokens(
+    token_columns: Sequence[tuple[str, ...]], vocabulary: Vocabulary, labels: Labels | None
+) -> tuple[Indices, NDArray[np.int64], Indices | None]:
+    """The rows of E of all tokens, where those of each begin and those of the last end, and their labels."""
+    rows, sizes, numbers = [], [], []
+    for start in range(0, len(token_columns), ENCODED_AT_ONCE):
+        part = token_columns[start : start + ENCODED_AT_ONCE]
+        empty = ["_"] * (COLUMNS - 1 - FEATS)
+        sentence = Sentence([["_", *columns, *empty] for columns in part], [])
+        encoded = vocabulary.encode(sentence)
+        rows.append(encoded.rows[1:])
+        sizes.append(np.diff(encoded.offsets[1:]))
+        if labels:
+            numbers.append(gold_labels(sentence, labels))
+    offsets: NDArray[Any] = np.concatenate([[0], np.cumsum(np.concatenate(sizes), dtype=np.int64)])
+    return np.concatenate(rows), offsets, np.concatenate(numbers) if labels else None
