@@ -20,7 +20,6 @@ from biatt.annotate.tagger import Tagger
 from biatt.annotate.tags import labels_of
 from biatt.annotate.tokeniser import LABELS, Characters, Tokeniser
 from biatt.config import (
-    COLUMNS,
     Config,
     EncoderConfig,
     ParserConfig,
@@ -37,7 +36,7 @@ from biatt.encoding.vocabulary import Encoded, Vocabulary
 from biatt.evaluation.results import Attachment, Ratio, Score
 from biatt.parser import Parser
 from biatt.recipes.records import Record, Scoring
-from biatt.weights import labeller_shapes, parser_shapes
+from biatt.weights import NO_LABELS, labeller_shapes, parser_shapes
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -60,17 +59,19 @@ def random_parser(
     seed: int = 0,
     **options: Any,
 ) -> Parser:
-    """A parser with random weights.
+    """A parser with random weights; with the setting `tags`, it chooses those of a toy treebank.
 
     Its trees are of every kind: crossing, with several roots where they are allowed, with cycles in argmax.
     """
-    config = Config(ParserConfig(hidden=hidden, min_count=1, **(variant or {})))
-    affixes = config.model.affixes
-    vocabulary = Vocabulary.build(TREEBANK, columns=COLUMNS, min_count=1, affixes=affixes)
-    shapes = parser_shapes(config.model, rows=vocabulary.size, relations=len(vocabulary.relations))
+    model = ParserConfig(hidden=hidden, min_count=1, **(variant or {}))
+    config = Config(model)
+    vocabulary = Vocabulary.build(TREEBANK, columns=model.columns, min_count=1, affixes=model.affixes)
+    sizes = {"rows": vocabulary.size, "relations": len(vocabulary.relations)}
+    labels = labels_of(TREEBANK) if model.tags else None
+    shapes = parser_shapes(model, **sizes, labels=labels.sizes if labels else NO_LABELS)
     draw = np.random.default_rng(seed)
     weights = {name: draw.normal(0, deviation, shape).astype(np.float32) for name, shape in shapes.items()}
-    return Parser(config, vocabulary, weights, **options)
+    return Parser(config, vocabulary, weights, labels=labels, **options)
 
 
 def random_tagger(config: TaggerConfig | None = None, labels: Labels | None = None) -> Tagger:

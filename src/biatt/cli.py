@@ -201,8 +201,8 @@ def parse(
         bool,
         typer.Option(
             "--probabilities",
-            help="Write the most probable heads and relations of words that are not certain to MISC, for "
-            "training on them.",
+            help="Write the most probable heads, relations and tags of words that are not certain to MISC, "
+            "for training on them.",
         ),
     ] = False,
     k_best: Annotated[

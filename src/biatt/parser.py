@@ -14,6 +14,7 @@ from biatt.annotate.tagger import Tagger
 from biatt.annotate.tags import Tags, Words
 from biatt.annotate.tokeniser import Tokeniser
 from biatt.config import Config
+from biatt.data.doubts import Choices
 from biatt.data.scores import Scores, Temperature, mean, split_scores
 from biatt.data.sentence import FEATS, Sentence, check_length
 from biatt.decode.apply import with_best_tree, with_k_best_trees
@@ -202,8 +203,8 @@ class Parser:
         A model that chooses tags also sets missing tags and lemmas, or with `retag` all of them. `roots` None
         means one root for CoNLL-U sentences and any number for CoNLL-X. With `fill_deps`, the tree is also
         written to DEPS, or in CoNLL-X to PHEAD and PDEPREL. With `confidence`, the sentences carry their
-        confidence and the scores that it comes from. With `probabilities`, MISC has the most probable heads
-        and relations of every word that is not certain (`data.doubts`).
+        confidence and the scores that it comes from. With `probabilities`, MISC has the most probable
+        heads, relations and tags of every word that is not certain (`data.doubts`).
         """
         parse = partial(
             self._parse_window,
@@ -238,12 +239,21 @@ class Parser:
             temperature=self.temperature,
         )
         return [
-            sentence if scores is None else with_tree(sentence, scores)
-            for sentence, scores in self._scored(sentences, retag=retag)
+            sentence
+            if scores is None
+            else with_tree(sentence, scores, tags=self._tag_choices(scores, words) if probabilities else {})
+            for sentence, scores, words in self._scored(sentences, retag=retag)
         ]
 
-    def _scored(self, sentences: list[Sentence], *, retag: bool) -> Iterator[tuple[Sentence, Scores | None]]:
-        """Each sentence, tagged, and its scores if it has words."""
+    def _tag_choices(self, scores: Scores, words: Words) -> dict[str, Choices]:
+        if self.tags is None or scores.label_scores is None or not any(words):
+            return {}
+        return self.tags.choices(scores.label_scores, words)
+
+    def _scored(
+        self, sentences: list[Sentence], *, retag: bool
+    ) -> Iterator[tuple[Sentence, Scores | None, Words]]:
+        """Each sentence, tagged, its scores if it has words, and the words that the network has tagged."""
         if retag and self.tags is None and self.tagger is None:
             raise ModelError("This model does not choose tags.")
         tagged = self.tagger.tag(sentences, keep=not retag) if self.tagger else sentences
@@ -256,7 +266,8 @@ class Parser:
             if self.tags and of_sentence and of_sentence.label_scores is not None:
                 best = self.tags.labels.best(of_sentence.label_scores)
                 sentence = self.tags.write(sentence, best, untagged[i])
-            yield sentence if retag else _without_new_features(given, sentence), of_sentence
+            result = sentence if retag else _without_new_features(given, sentence)
+            yield result, of_sentence, untagged[i] if result is sentence else []
 
     def __call__(self, text: str, **options: Any) -> list[Sentence]:
         """The parsed sentences of a raw text, with their confidence; options as for `parse`."""
@@ -346,7 +357,7 @@ class Parser:
         def parse(window: list[Sentence]) -> list[list[Sentence]]:
             return [
                 [sentence] if scores is None else with_trees(sentence, scores)
-                for sentence, scores in self._scored(window, retag=retag)
+                for sentence, scores, _ in self._scored(window, retag=retag)
             ]
 
         return _flat(in_order(parse, _windows(sentences), threads=threads))

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+import numpy as np
+
 from biatt.annotate import lemmas
+from biatt.data.doubts import NAMES as DOUBTS
+from biatt.data.doubts import Choices
+from biatt.data.scores import Floats, log_softmax
 from biatt.data.sentence import FEATS, FORM, LEMMA, UPOS, XPOS, Sentence
 from biatt.encoding.labels import Labels
 from biatt.encoding.vocabulary import EMPTY, Indices
@@ -69,6 +74,19 @@ class Tags:
                 row, name = rows[word], names[chosen[word]]
                 row[column] = lemmas.apply(name, row[FORM]) if column == LEMMA else name
         return sentence.with_rows(rows)
+
+    def choices(self, label_scores: Floats, words: Words) -> dict[str, Choices]:
+        """The probabilities of the tags that were written for these words of each kind; 0 for other words."""
+        choices = {}
+        for (kind, names), part, some in zip(
+            self.labels.kinds.items(), self.labels.slices, words, strict=True
+        ):
+            if kind in DOUBTS:
+                scores = label_scores[:, part]
+                probabilities = np.zeros_like(scores)
+                probabilities[some] = np.exp(log_softmax(scores[some]))
+                choices[kind] = Choices(probabilities, scores.argmax(-1), names)
+        return choices
 
 
 def gold_columns(sentence: Sentence) -> dict[str, list[str]]:

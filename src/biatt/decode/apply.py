@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 import numpy as np
 
@@ -14,6 +15,8 @@ from biatt.decode.confidence import SentenceConfidence
 from biatt.decode.decoders import heads as decoded_heads
 from biatt.decode.k_best import k_best
 from biatt.options import Decoder, Roots
+
+NO_TAGS: Mapping[str, Choices] = MappingProxyType({})
 
 
 def default_roots(sentence: Sentence) -> Roots:
@@ -31,12 +34,14 @@ def with_best_tree(
     fill_deps: bool = False,
     confidence: bool = False,
     probabilities: bool = False,
+    tags: Mapping[str, Choices] = NO_TAGS,
     temperature: Temperature = Temperature(),  # noqa: B008 (it cannot change)
 ) -> Sentence:
     """A copy of the sentence with the best tree.
 
     `relations` are the names of the relations that are scored. With `confidence`, the copy carries its
-    confidence and scores; with `probabilities`, MISC has other choices where the best is not certain.
+    confidence and scores. With `probabilities`, MISC has other choices where the best is not certain, also
+    those of `tags`.
     """
     roots = roots or default_roots(sentence)
     heads = decoded_heads(scores.agreement, decoder=decoder, roots=roots)
@@ -51,6 +56,7 @@ def with_best_tree(
         choices = {
             "head": Choices(np.exp(head_distribution(scores, temperature.arcs)), heads, numbers),
             "deprel": Choices(of_relations, np.argmax(relation_scores, -1), relations),
+            **tags,
         }
         write_doubts(parsed, choices)
     return parsed
