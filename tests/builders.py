@@ -27,6 +27,7 @@ from biatt.config import (
     TaggerSettings,
     TokeniserSettings,
 )
+from biatt.data.raw_text import Paragraph
 from biatt.data.scores import Scores, split_scores
 from biatt.data.sentence import Sentence
 from biatt.data.toy_treebank import generate
@@ -48,7 +49,9 @@ Array = np.ndarray[Any, np.dtype[np.float64]]
 # Parsers, taggers and tokenisers with random weights
 
 TREEBANK = generate(60)
-CHARACTERS = Characters.build(" ".join(" ".join(s.forms) for s in generate(40, seed=3)).split(), min_count=1)
+CHARACTERS = Characters.build(
+    [Paragraph.from_text("\n".join(" ".join(s.forms) for s in generate(40, seed=3)))], min_count=1
+)
 
 
 def random_parser(

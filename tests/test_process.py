@@ -92,6 +92,7 @@ def test_full_output_is_one_sentence(data: Path, words: list[str]) -> None:
         [*EVALUATE, "--json"],
         ["compare", "a.conllu", "a.conllu", "a.conllu", "--samples", "9"],
         ["raw", "a.conllu"],
+        ["noise", "a.conllu"],
         ["info", "model"],
         [*PARSE, "a.conllu"],
         ["train", "--settings"],

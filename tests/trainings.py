@@ -28,7 +28,7 @@ LARGER = with_settings(
 )
 SMALL_PIPELINE = PipelineConfig().with_settings(
     [
-        *(f"tokeniser.{item}" for item in ("hidden=4", "epochs=2", "least_batches=0")),
+        *(f"tokeniser.{item}" for item in ("hidden=4", "epochs=2", "least_batches=0", "noise=0.5")),
         *(f"tagger.{item}" for item in ("hidden=4", "epochs=2", "least_batches=0", "affixes=1")),
         "folds=2",
     ]

@@ -366,6 +366,29 @@ def raw(
 
 
 @app.command()
+def noise(
+    file: Annotated[
+        str, typer.Argument(help="CoNLL-U file, plain or compressed; - is standard input.")
+    ] = "-",
+    output: Output = "-",
+    kinds: Annotated[
+        str | None, typer.Option(help="Kinds of noise, comma-separated; default: all of them.")
+    ] = None,
+    rate: Annotated[float, typer.Option(min=0, max=1, help="Share of the paragraphs to change.")] = 1.0,
+    seed: Annotated[int, typer.Option(min=0, help="Same seed, same noise.")] = 1,
+) -> None:
+    """Write a noisy copy of a treebank, to test a pipeline on text as it is found in the wild.
+
+    Words: lower case, upper case, headline (Capitals, no final punctuation), unended (no final punctuation),
+    bare (lower case without punctuation). Spaces: wrapped (broken lines), joined (paragraphs that only a line
+    break separates). A paragraph gets one kind of each. Trees, numbers and texts stay right.
+    """
+    from biatt.training.noise import KINDS, noise_kinds, write_noisy
+
+    write_noisy(file, output, rate=rate, seed=seed, kinds=KINDS if kinds is None else noise_kinds(kinds))
+
+
+@app.command()
 def vectors(
     files: Annotated[
         list[str],

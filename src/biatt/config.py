@@ -205,11 +205,17 @@ class TrainingConfig(Checked):
     )
     word_dropout: float = setting(0.0, "rate of forms, lemmas and affixes replaced by unknown in training")
     smoothing: float = setting(0.0, "label smoothing: the part of each target spread over all choices")
+    noise: float = setting(
+        0.0,
+        "rate of training sentences, of a tokeniser paragraphs, that are changed as `biatt noise` does, "
+        "others in every epoch",
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
         for name in ("dropout", "word_dropout", "smoothing"):
             check(0 <= getattr(self, name) < 1, f"{name} must be in [0, 1)")
+        check(0 <= self.noise <= 1, "noise must be from 0 to 1")
         check(self.rate > 0, "rate must be above 0")
         check(0 <= self.beta2 < 1, "beta2 must be in [0, 1)")
         check(self.clip > 0, "clip must be above 0")

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from biatt.annotate import tokeniser as module
-from biatt.annotate.tokeniser import Tokeniser, character_labels, cut
+from biatt.annotate.tokeniser import Characters, Tokeniser, character_labels, cut
 from biatt.data.conll import read
 from biatt.data.raw_text import NO_SPACE, Paragraph, TokenEnd
 from biatt.data.sentence import Sentence
@@ -77,12 +77,39 @@ def test_text_without_any_end_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_windows_decide_about_every_character_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "WINDOW", 5)
     monkeypatch.setattr(module, "MARGIN", 2)
-    chunks = ["abc", "defgh", "i", "jklm"]
-    labels = np.arange(26, dtype=np.int32).reshape(13, 2)
-    windows = cut(chunks, CHARACTERS, labels)
+    tokens = [TokenEnd(character, character == 6) for character in (1, 6, 7, 12)]
+    paragraph = Paragraph(["abc", "defgh", "i", "jklm"], tokens, [])
+    labels = character_labels(paragraph)
+    windows = cut(paragraph, CHARACTERS)
     assert [window.encoded.words for window in windows] == [7, 9, 5]
     assert np.array_equal(np.concatenate([w.labels[w.core] for w in windows]), labels)
-    assert sum((w.labels != -1).sum() for w in windows) == labels.size  # the margins teach nothing
+    assert sum((w.labels != -1).sum() for w in windows) == (labels != -1).sum()  # the margins teach nothing
+
+
+def test_line_breaks_are_symbols_of_the_characters_beside_them() -> None:
+    paragraph = Paragraph.from_text("ab a\n\nbabab abc\n b")
+    characters = Characters.build([paragraph], min_count=1)
+    plain = characters.encode(paragraph._replace(line_ends=[]))
+    places = {
+        i: {characters.symbols[row - 1] for row in set(rows) - set(plain[i])}
+        for i, rows in enumerate(characters.encode(paragraph))
+        if rows != plain[i]
+    }
+    # The first line has four characters, and the next word would not have fitted; at the second, it would.
+    assert places == {2: {"nfull0"}, 3: {"n"}, 10: {"nfull0"}, 11: {"n"}}
+    ragged = Paragraph.from_text("ab\nab\n" + "abba " * 30)
+    symbols = set(Characters.build([ragged], min_count=1).symbols)
+    assert {"n", "nfits0"} <= symbols
+    assert not any(symbol.startswith("nfull") for symbol in symbols)
+
+
+def test_line_break_can_end_a_sentence() -> None:
+    tokeniser = random_tokeniser()
+    weights = tokeniser.network.weights
+    weights["out_bias"][:] = [0, 0, 0, 50, 0]
+    as_it_is = tokeniser.split(["cab abba cab"])
+    assert tokeniser.split(["cab  abba\tcab"]) == as_it_is
+    assert tokeniser.split(["cab\nabba\ncab"]) != as_it_is
 
 
 def test_margin_makes_a_window_see_what_the_whole_text_sees(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,7 +122,7 @@ def test_margin_makes_a_window_see_what_the_whole_text_sees(monkeypatch: pytest.
 
 def test_labels_say_what_ends_at_each_character() -> None:
     tokens = [TokenEnd(0, False), TokenEnd(5, True), TokenEnd(6, False, ends_sentence=True)]
-    ends, words = character_labels(Paragraph(["I", "don't."], tokens)).T.tolist()
+    ends, words = character_labels(Paragraph(["I", "don't."], tokens, [])).T.tolist()
     assert ends == [1, 0, 0, 0, 0, 1, 2]
     assert words == [0, -1, -1, -1, -1, 1, 0]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from biatt.data.raw_text import TokenEnd, paragraphs, raw_text
+from biatt.data.raw_text import Paragraph, TokenEnd, paragraphs, raw_text
 from biatt.data.sentence import MISC, Sentence
 from biatt.data.toy_treebank import generate
 
@@ -43,3 +43,22 @@ def test_sentences_without_words_have_no_text() -> None:
     comment = Sentence([], [(0, "# newdoc")])
     assert list(paragraphs([comment, comment])) == []
     assert raw_text([comment, FIRST, comment, SECOND]) == "I don't.\n\nGo!\n"
+
+
+def test_line_breaks_of_misc_are_line_breaks_of_the_text() -> None:
+    broken = Sentence.from_words(["One", "two", "three", "four", "."])
+    for row, misc in zip(broken.rows, ["SpacesAfter=\\s\\n", "X=1|SpacesAfter=\\n", "_"], strict=False):
+        row[MISC] = misc
+    broken.rows[3][MISC] = "SpaceAfter=No|SpacesAfter=\\n"  # two words about one place: the first is meant
+    broken.rows[4][MISC] = "SpacesAfter=\\n"
+    assert raw_text([broken, SECOND, THIRD]) == "One\ntwo\nthree four.\nGo!\n\nGo!\n"
+    first, _ = paragraphs([broken, SECOND, THIRD])
+    assert first.line_ends == [0, 1, 3]
+    assert Paragraph.from_text(first.text) == first._replace(tokens=[])
+    assert raw_text([broken, THIRD]) == "One\ntwo\nthree four.\n\nGo!\n"
+
+
+def test_empty_lines_are_no_lines() -> None:
+    paragraph = Paragraph.from_text("\n a b \r\n \n\tc\n")
+    assert paragraph == Paragraph(["a", "b", "c"], [], [1])
+    assert paragraph.text == "a b\nc"

@@ -12,14 +12,14 @@ from biatt.config import TaggerSettings, with_settings
 from biatt.data.toy_treebank import generate
 from biatt.encoding.labels import NO_LABEL
 from biatt.encoding.vocabulary import Vocabulary
-from biatt.training.labeller_run import LabelledSentences, LabellerRun
+from biatt.training.labeller_run import LabelledSentences, LabellerRun, Noisy
 from biatt.training.listener import Silent
 from biatt.training.run import Job
 
 SETTINGS = ["hidden=8", "rate=0.05", "clip=1", "schedule=linear", "epochs=10", "batch_words=20"]
 
 
-def labeller_run(folder: Path, *changes: str) -> LabellerRun:
+def labeller_run(folder: Path, *changes: str, noisy: Noisy | None = None) -> LabellerRun:
     """A tagger of twelve sentences, which are dev sentences as well."""
     sentences = generate(12, seed=1)
     vocabulary = Vocabulary.build(sentences, columns=("form",), min_count=1)
@@ -38,6 +38,7 @@ def labeller_run(folder: Path, *changes: str) -> LabellerRun:
         stage="tagger",
         dropped_rows=vocabulary.dropped()[0],
         save=lambda weights: None,
+        noisy=noisy,
     )
 
 
@@ -92,3 +93,22 @@ def test_loss_of_equal_scores_is_the_logarithm_of_the_number_of_labels(tmp_path:
     known = (np.concatenate(run.train.labels[:2]) != NO_LABEL).sum(0)
     costs = [np.log(len(labels)) for labels in run.labels.kinds.values()]
     assert loss.item() == pytest.approx(known @ costs / words, rel=1e-5)
+
+
+def test_every_epoch_has_noise_of_its_own(tmp_path: Path) -> None:
+    """The same for the same seed and epoch, whatever came before, and no other choice depends on it."""
+    drawn: list[float] = []
+    run = labeller_run(tmp_path / "a")
+    every, some = run.train, LabelledSentences(run.train.sentences[:5], run.train.labels[:5])
+
+    def noisy(generator: np.random.Generator) -> LabelledSentences:
+        drawn.append(generator.random())
+        return some if len(drawn) == 1 else every
+
+    other = labeller_run(tmp_path / "b", noisy=noisy)
+    assert list(other.epoch_lengths(1)) == [sentence.words for sentence in some.sentences]
+    assert list(other.epoch_lengths(2)) == [sentence.words for sentence in every.sentences]
+    for each in (run, other):
+        each.train_epoch(2, 0.01, title="")
+    assert drawn[0] != drawn[1] == drawn[2]
+    assert (run.network.P == other.network.P).all()  # without any change, as without noise

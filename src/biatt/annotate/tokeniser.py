@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -21,7 +21,7 @@ from biatt.annotate.labeller import FusedLabeller
 from biatt.annotate.multiword import Multiword
 from biatt.config import TokeniserSettings
 from biatt.data.raw_text import NO_SPACE, Paragraph
-from biatt.data.sentence import MISC, Sentence
+from biatt.data.sentence import MISC, TEXT, Sentence
 from biatt.encoding.labels import NO_LABEL, Labels
 from biatt.encoding.vocabulary import Encoded, Indices
 from biatt.model_check import Kind
@@ -36,6 +36,7 @@ WINDOW = 400  # characters whose labels a window gives
 MARGIN = 60  # characters on either side that the network reads too
 BATCH_CHARACTERS = 3000  # the fastest of 1500 to 12000
 LONGEST_SENTENCE = 1000  # words: a text without any end of sentence is cut here
+LONGEST_LINE = 9  # tens of characters: the lengths of longer lines are not distinguished
 LONGEST_CHUNK = 20  # characters between spaces that are embedded as a whole too
 REMEMBERED_CHUNKS = 50_000  # whose rows are cached
 
@@ -52,17 +53,24 @@ class Characters:
         self._chunks: dict[str, list[tuple[int, ...]]] = {}
 
     @classmethod
-    def build(cls, chunks: Iterable[str], *, min_count: int) -> Characters:
+    def build(cls, paragraphs: Sequence[Paragraph], *, min_count: int) -> Characters:
+        chunks = Counter(chunk for paragraph in paragraphs for chunk in paragraph.chunks)
         count: Counter[str] = Counter()
-        for chunk, times in Counter(chunks).items():
+        for chunk, times in chunks.items():
             for symbols in _spelled(chunk):
                 count.update(dict.fromkeys(symbols, times))
+        for paragraph in paragraphs:
+            count.update(symbol for _, symbol in _line_symbols(paragraph))
         kept = [symbol for symbol, times in count.items() if times >= min_count]
         return cls(sorted(kept, key=lambda symbol: (-count[symbol], symbol)))
 
-    def encode(self, chunks: Iterable[str]) -> list[tuple[int, ...]]:
-        """The rows of each character of some chunks, one after the other."""
-        return list(chain.from_iterable(map(self._chunk, chunks)))
+    def encode(self, paragraph: Paragraph) -> list[tuple[int, ...]]:
+        """The rows of each character of a paragraph, one after the other."""
+        rows = list(chain.from_iterable(map(self._chunk, paragraph.chunks)))
+        for character, symbol in _line_symbols(paragraph):
+            if symbol in self._rows:
+                rows[character] += (self._rows[symbol],)
+        return rows
 
     def dropped(self) -> Indices:
         """The row that replaces each dropped row (`with_dropout`): none, except for ROOT."""
@@ -98,6 +106,24 @@ def _spelled(chunk: str) -> Iterator[list[str]]:
             f"t{before}{character}{after}",
             *whole,
         ]
+
+
+def _line_symbols(paragraph: Paragraph) -> Iterator[tuple[int, str]]:
+    """Characters beside a line break, and the symbols that they have for that.
+
+    The last one of a line has the line's length, and whether the next chunk would have fitted into a line as
+    long as the longest: then the break has another reason.
+    """
+    if not paragraph.line_ends:
+        return
+    ends = np.cumsum([len(chunk) for chunk in paragraph.chunks])  # in characters, without spaces
+    line_ends = np.array([*paragraph.line_ends, len(ends) - 1])
+    lengths = (np.diff(ends[line_ends] + line_ends, prepend=-1) - 1).tolist()  # with spaces
+    longest = max(lengths)
+    for end, length in zip(paragraph.line_ends, lengths, strict=False):
+        fits = length + 1 + len(paragraph.chunks[end + 1]) <= longest
+        yield int(ends[end]) - 1, f"n{'fits' if fits else 'full'}{min(length // 10, LONGEST_LINE)}"
+        yield int(ends[end]), "n"
 
 
 class Tokeniser:
@@ -145,18 +171,20 @@ class Tokeniser:
 
     def split(self, texts: Sequence[str]) -> list[list[Sentence]]:
         """The sentences of each text; a blank line always ends one."""
-        cut_up = [[chunks for part in _PARAGRAPHS.split(text) if (chunks := part.split())] for text in texts]
-        sentences = iter(self._split([chunks for paragraphs in cut_up for chunks in paragraphs]))
+        cut_up = [
+            [Paragraph.from_text(part) for part in _PARAGRAPHS.split(text) if part.strip()] for text in texts
+        ]
+        sentences = iter(self._split([paragraph for paragraphs in cut_up for paragraph in paragraphs]))
         return [[s for _ in paragraphs for s in next(sentences)] for paragraphs in cut_up]
 
-    def _split(self, paragraphs: Sequence[list[str]]) -> list[list[Sentence]]:
-        """The sentences of each paragraph, given as the chunks between its spaces."""
-        windows = [window for chunks in paragraphs for window in cut(chunks, self.characters)]
+    def _split(self, paragraphs: Sequence[Paragraph]) -> list[list[Sentence]]:
+        """The sentences of each paragraph."""
+        windows = [window for paragraph in paragraphs for window in cut(paragraph, self.characters)]
         encoded = [window.encoded for window in windows]
         labelled = self.network.label(encoded, batch_words=BATCH_CHARACTERS)
         labels = iter([numbers[window.core] for window, numbers in zip(windows, labelled, strict=True)])
         result = []
-        for chunks in paragraphs:
+        for chunks, *_ in paragraphs:
             count = -(-sum(map(len, chunks)) // WINDOW)
             result.append(list(self._sentences(chunks, np.concatenate([next(labels) for _ in range(count)]))))
         return result
@@ -210,7 +238,7 @@ class SentenceBuilder:
         self.text.append(token + (" " if space_after else ""))
 
     def sentence(self) -> Sentence:
-        self.verbatim.insert(0, (0, f"# text = {''.join(self.text).rstrip()}"))
+        self.verbatim.insert(0, (0, TEXT + "".join(self.text).rstrip()))
         return Sentence(self.rows, self.verbatim, source="<text>")
 
 
@@ -220,9 +248,10 @@ class Window(NamedTuple):
     labels: Indices  # (characters, kinds): gold labels, NO_LABEL in the margins
 
 
-def cut(chunks: Sequence[str], characters: Characters, labels: Indices | None = None) -> list[Window]:
-    """The overlapping windows of a paragraph; `labels` are the gold labels of all of its characters."""
-    rows, size = characters.encode(chunks), sum(map(len, chunks))
+def cut(paragraph: Paragraph, characters: Characters) -> list[Window]:
+    """The overlapping windows of a paragraph."""
+    rows = characters.encode(paragraph)
+    size, labels = len(rows), character_labels(paragraph) if paragraph.tokens else None
     windows = []
     for start in range(0, size, WINDOW):
         end = min(start + WINDOW, size)

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
 from biatt.data.sentence import Sentence
 
-NO_SPACE = "SpaceAfter=No"  # in MISC: the next token follows without a space
+# In MISC
+NO_SPACE = "SpaceAfter=No"  # the next token follows without a space
+SPACES = "SpacesAfter="  # or after space that is more than a blank: \n is a line break
+LINE_BREAK = f"{SPACES}\\n"
+
+# Comments
+NEW_PARAGRAPH, NEW_DOCUMENT = "# newpar", "# newdoc"
 
 
 class TokenEnd(NamedTuple):
@@ -23,34 +30,67 @@ class Paragraph(NamedTuple):
 
     chunks: list[str]  # the text between spaces
     tokens: list[TokenEnd]
+    line_ends: list[int]  # the chunks after which another line begins
+
+    @classmethod
+    def from_text(cls, text: str) -> Paragraph:
+        """A paragraph whose tokens are not known."""
+        chunks: list[str] = []
+        line_ends = []
+        for line in text.split("\n"):
+            if in_line := line.split():
+                chunks += in_line
+                line_ends.append(len(chunks) - 1)
+        return cls(chunks, [], line_ends[:-1])
+
+    @property
+    def text(self) -> str:
+        starts = [0, *(end + 1 for end in self.line_ends), len(self.chunks)]
+        return "\n".join(" ".join(self.chunks[start:end]) for start, end in pairwise(starts))
 
 
 def paragraphs(sentences: Iterable[Sentence]) -> Iterator[Paragraph]:
     """The paragraphs of a treebank; a comment `# newpar` or `# newdoc` begins another."""
-    paragraph, size = Paragraph([], []), 0  # size in characters, without spaces
+    paragraph, size = Paragraph([], [], []), 0  # size in characters, without spaces
     joined = False  # whether the next token follows without a space
+    broken = False  # whether it begins a line
     for sentence in sentences:
-        if any(comment.startswith(("# newpar", "# newdoc")) for comment in sentence.comments):
+        if begins_paragraph(sentence):
             if paragraph.chunks:
                 yield paragraph
-            paragraph, size, joined = Paragraph([], []), 0, False
-        chunks, tokens = paragraph
+            paragraph, size, joined, broken = Paragraph([], [], []), 0, False, False
+        chunks, tokens, line_ends = paragraph
         for token in sentence.tokens:
             parts = token.form.split()
             if not parts:  # a form of nothing but space, which no text shows
                 continue
+            if broken:
+                line_ends.append(len(chunks) - 1)
             if joined:
                 chunks[-1] += parts[0]
             chunks += parts[1:] if joined else parts
             size += sum(map(len, parts))
             tokens.append(TokenEnd(size - 1, token.multiword))
-            joined = NO_SPACE in token.misc.split("|")
+            fields = token.misc.split("|")
+            joined = NO_SPACE in fields
+            broken = not joined and any(map(_is_line_break, fields))
         if tokens:
             tokens[-1] = tokens[-1]._replace(ends_sentence=True)
     if paragraph.chunks:
         yield paragraph
 
 
+def begins_paragraph(sentence: Sentence) -> bool:
+    return any(comment.startswith((NEW_PARAGRAPH, NEW_DOCUMENT)) for comment in sentence.comments)
+
+
+def _is_line_break(field: str) -> bool:
+    return field.startswith(SPACES) and "\\n" in field
+
+
 def raw_text(sentences: Iterable[Sentence]) -> str:
-    """The text of a treebank: each paragraph on a line, with blank lines between them."""
-    return "\n\n".join(" ".join(paragraph.chunks) for paragraph in paragraphs(sentences)) + "\n"
+    """The text of a treebank, with a blank line between paragraphs.
+
+    A paragraph is on one line unless MISC has line breaks.
+    """
+    return "\n\n".join(paragraph.text for paragraph in paragraphs(sentences)) + "\n"

@@ -18,7 +18,7 @@ PHEAD, PDEPREL = DEPS, MISC  # CoNLL-X names for the same places
 COLUMNS = 10
 
 NO_HEAD = -1  # where the file has "_"
-SENT_ID = "# sent_id = "
+SENT_ID, TEXT = "# sent_id = ", "# text = "
 LONGEST_SENTENCE = 5000  # words in a parsed sentence: memory grows with their square, time with their cube
 LONG_SENTENCE = 3000  # words: from here on, a sentence is announced before it is parsed
 
@@ -240,7 +240,7 @@ class Sentence:
     @property
     def text(self) -> str | None:
         """The raw text, if a comment gives it."""
-        return self._comment("# text = ")
+        return self._comment(TEXT)
 
     @property
     def sent_id(self) -> str | None:

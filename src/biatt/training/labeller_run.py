@@ -28,6 +28,9 @@ class LabelledSentences(NamedTuple):
     labels: list[Indices]  # of each sentence (n, kinds)
 
 
+Noisy = Callable[[np.random.Generator], LabelledSentences]
+
+
 class LabellerRun(Run):
     """Trains a labeller; `save` writes its weights as a model."""
 
@@ -45,8 +48,10 @@ class LabellerRun(Run):
         stage: str,
         dropped_rows: Indices,  # replace the rows of E of symbols that are left out (`Vocabulary.dropped`)
         save: Save,
+        noisy: Noisy | None = None,
     ) -> None:
-        self.labels, self.train, self.dev, self.save = labels, train, dev, save
+        """`noisy` makes other training sentences for every epoch, `train` are those without noise."""
+        self.labels, self.train, self.dev, self.save, self.noisy = labels, train, dev, save, noisy
         self.dropped_rows, rows = dropped_rows, len(dropped_rows)
         self.drop_rates = np.full(rows, config.training.word_dropout, np.float32)
         super().__init__(
@@ -56,6 +61,11 @@ class LabellerRun(Run):
             [sentence.words for sentence in train.sentences],
             stage=stage,
         )
+
+    def epoch_lengths(self, epoch: int) -> Sequence[int]:
+        if self.noisy is not None:
+            self.train = self.noisy(self.noise_generator(epoch))
+        return [sentence.words for sentence in self.train.sentences]
 
     def loss(
         self, indices: list[int], dropout: Dropout | None, generator: np.random.Generator

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from biatt.annotate.multiword import Multiword
-from biatt.annotate.tokeniser import LABELS, Characters, Tokeniser, character_labels, cut
+from biatt.annotate.tokeniser import LABELS, Characters, Tokeniser, cut
 from biatt.config import TokeniserSettings
 from biatt.data.raw_text import NO_SPACE, Paragraph, paragraphs
 from biatt.data.sentence import FORM
 from biatt.errors import TrainingError
 from biatt.model_folder import TOKENISER
 from biatt.training.labeller_run import LabelledSentences, LabellerRun
+from biatt.training.noise import noisy
 from biatt.training.run import Job
 from biatt.training.treebank import Treebank
 
@@ -30,10 +32,13 @@ def check_format(treebank: Treebank) -> None:
 
 def train_tokeniser(job: Job, config: TokeniserSettings, treebank: Treebank) -> Tokeniser:
     job.listener.message("== tokeniser")
-    train = list(paragraphs(treebank.train))
-    characters = Characters.build(
-        (chunk for paragraph in train for chunk in paragraph.chunks), min_count=config.model.min_count
-    )
+    rate, train = config.training.noise, list(paragraphs(treebank.train))
+
+    def with_noise(generator: np.random.Generator) -> list[Paragraph]:
+        return list(paragraphs(noisy(treebank.train, rate=rate, generator=generator)))
+
+    seen = [*train, *with_noise(np.random.default_rng(job.seed))] if rate else train
+    characters = Characters.build(seen, min_count=config.model.min_count)
     tokens = [(sentence, token) for sentence in treebank.train for token in sentence.tokens]
     multiword = Multiword.learned(
         (token.form, [row[FORM] for row in sentence.rows[token.start : token.end]])
@@ -45,11 +50,7 @@ def train_tokeniser(job: Job, config: TokeniserSettings, treebank: Treebank) -> 
         job.listener.message(f"No token has {NO_SPACE}: the tokeniser will only split at spaces.")
 
     def labelled(paragraphs: Sequence[Paragraph]) -> LabelledSentences:
-        windows = [
-            window
-            for paragraph in paragraphs
-            for window in cut(paragraph.chunks, characters, character_labels(paragraph))
-        ]
+        windows = [window for paragraph in paragraphs for window in cut(paragraph, characters)]
         return LabelledSentences(
             [window.encoded for window in windows], [window.labels for window in windows]
         )
@@ -60,6 +61,14 @@ def train_tokeniser(job: Job, config: TokeniserSettings, treebank: Treebank) -> 
     dev = labelled(list(paragraphs(treebank.dev)))
     dropped_rows = characters.dropped()
     LabellerRun(
-        job, config, LABELS, labelled(train), dev, stage=TOKENISER, dropped_rows=dropped_rows, save=save
+        job,
+        config,
+        LABELS,
+        labelled(train),
+        dev,
+        stage=TOKENISER,
+        dropped_rows=dropped_rows,
+        save=save,
+        noisy=(lambda generator: labelled(with_noise(generator))) if rate else None,
     ).finish()
     return Tokeniser.load(job.out / TOKENISER)

@@ -35,6 +35,7 @@ from biatt.training.listener import Listener
 from biatt.training.optimiser import Adam
 from biatt.training.records import Record, write_records
 
+NOISE_STREAM = 1  # makes the random numbers of noise independent of the others
 RATE_STEP = 0.0002  # of the search for the initial rate (the paper's)
 
 NO_ROWS: Mapping[int, NDArray[np.float32]] = MappingProxyType({})
@@ -98,6 +99,14 @@ class Run(ABC):
     ) -> tuple[Tensor, int]:
         """The mean loss of the words of a batch, and their number."""
 
+    def epoch_lengths(self, epoch: int) -> Sequence[int]:
+        """The lengths of the training sentences of an epoch; a subclass can change the sentences before."""
+        return self.lengths
+
+    def noise_generator(self, epoch: int) -> np.random.Generator:
+        """The random numbers that an epoch's noise draws; those of order and dropout stay the same."""
+        return np.random.default_rng([self.seed, epoch, NOISE_STREAM])
+
     @abstractmethod
     def evaluate(self) -> dict[str, float]:
         """Figures of the network on the dev sentences: its `goal`, dev_log_likelihood and others."""
@@ -145,7 +154,9 @@ class Run(ABC):
 
     def train_epoch(self, epoch: int, rate: float, *, title: str, words_after: int | None = None) -> float:
         """Train on all sentences once, in random order; returns the mean loss of a word."""
-        self.listener.start(title, self.words, words_after=words_after)
+        lengths = self.epoch_lengths(epoch)
+        all_words = sum(lengths)
+        self.listener.start(title, all_words, words_after=words_after)
         self.network.train()
         generator = np.random.default_rng([self.seed, epoch])
         dropout = None
@@ -153,17 +164,17 @@ class Run(ABC):
             mask_generator = torch.Generator().manual_seed(int(generator.integers(2**62)))
             dropout = Dropout(self.training.dropout, mask_generator)
         done, total = 0, 0.0
-        batches = shuffled(self.lengths, batch_words=self.training.batch_words, generator=generator)
+        batches = shuffled(lengths, batch_words=self.training.batch_words, generator=generator)
         for indices in batches:
             loss, words = self.loss(indices, dropout, generator)
             value = float(loss.detach())
             self.check_finite("loss", value)
             loss.backward()
-            self.adam.step(rate * self._rate_left(epoch, done / self.words))
+            self.adam.step(rate * self._rate_left(epoch, done / all_words))
             done += words
             total += value * words
             self.listener.batch(words, value)
-        return total / self.words
+        return total / all_words
 
     def check_finite(self, name: str, value: float) -> None:
         if not math.isfinite(value):
