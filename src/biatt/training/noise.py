@@ -4,8 +4,8 @@
 |---|---|
 | lower | all lower case |
 | upper | all upper case |
-| headline | every word begins with a capital, and no sentence has final punctuation |
-| unended | no sentence has final punctuation |
+| unended | no sentence has final punctuation; each is on a line of its own, as in a list |
+| headline | unended, and every word begins with a capital |
 | bare | lower case without any punctuation |
 | wrapped | lines are broken between words |
 | joined | only a line break separates it from the paragraph before |
@@ -29,7 +29,7 @@ from biatt.data.raw_text import LINE_BREAK, NEW_DOCUMENT, NEW_PARAGRAPH, NO_SPAC
 from biatt.data.sentence import DEPS, FORM, HEAD, ID, MISC, TEXT, UPOS, Sentence
 from biatt.errors import ConfigError
 
-OfWords = Literal["lower", "upper", "headline", "unended", "bare"]
+OfWords = Literal["lower", "upper", "unended", "headline", "bare"]
 OfSpaces = Literal["wrapped", "joined"]
 OF_WORDS: tuple[OfWords, ...] = get_args(OfWords)
 OF_SPACES: tuple[OfSpaces, ...] = get_args(OfSpaces)
@@ -79,6 +79,8 @@ def noisy(
         if of_words and generator.random() < rate:
             kind = of_words[generator.integers(len(of_words))]
             stretch = [with_noise(sentence, kind) for sentence in stretch]
+            if kind in ("unended", "headline"):
+                stretch = [*map(_ending_its_line, stretch[:-1]), stretch[-1]]
         if of_spaces and generator.random() < rate:
             if of_spaces[generator.integers(len(of_spaces))] == "wrapped":
                 stretch = wrapped(stretch, width=int(generator.integers(*WIDTHS)))
@@ -122,12 +124,18 @@ def joined(before: Sentence, after: Sentence) -> tuple[Sentence, Sentence]:
 
     A document is not joined to the one before.
     """
-    if not len(before) or any(line.startswith(NEW_DOCUMENT) for line in after.comments):
+    if any(line.startswith(NEW_DOCUMENT) for line in after.comments):
         return before, after
-    first, second = _Draft(before), _Draft(after)
-    first.tokens()[-1].set_space(LINE_BREAK)
-    second.others = [(k, row) for k, row in second.others if not row[0].startswith(NEW_PARAGRAPH)]
-    return first.sentence(), second.sentence()
+    draft = _Draft(after)
+    draft.others = [(k, row) for k, row in draft.others if not row[0].startswith(NEW_PARAGRAPH)]
+    return _ending_its_line(before), draft.sentence()
+
+
+def _ending_its_line(sentence: Sentence) -> Sentence:
+    draft = _Draft(sentence)
+    for token in draft.tokens()[-1:]:
+        token.set_space(LINE_BREAK)
+    return draft.sentence()
 
 
 def _stretches(sentences: Sequence[Sentence]) -> Iterator[list[Sentence]]:

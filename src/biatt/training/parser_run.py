@@ -32,6 +32,7 @@ from biatt.network.scoring import scores, torch_device
 from biatt.parser import BATCH_WORDS, Parser
 from biatt.training.card import Origin, model_card
 from biatt.training.labeller_run import label_accuracies
+from biatt.training.noise import OF_WORDS, with_noise
 from biatt.training.records import Record
 from biatt.training.run import NO_ROWS, Job, Run
 from biatt.training.treebank import Treebank, vocabulary_of
@@ -97,7 +98,9 @@ class ParserRun(Run):
         initial_rows: Mapping[int, NDArray[np.float32]] = NO_ROWS,
     ) -> None:
         self.config, self.vocabulary, self.labels, self.origin = config, vocabulary, labels, origin
+        self.train_sentences = treebank.train
         self.train = [_with_gold(sentence, vocabulary, labels) for sentence in treebank.train]
+        self.without_noise = self.train
         self.dev_sentences = treebank.dev
         self.dev = [_with_gold(sentence, vocabulary, labels) for sentence in treebank.dev]
         self.dev_trees = DevTrees(treebank.dev, vocabulary)
@@ -124,6 +127,15 @@ class ParserRun(Run):
             f"{', '.join(vocabulary.symbols)}; {len(vocabulary.relations)} relations; "
             f"{sum(parameter.numel() for parameter in network.parameters()):,} parameters."
         )
+
+    def epoch_lengths(self, epoch: int) -> Sequence[int]:
+        if self.training.noise:
+            generator = self.noise_generator(epoch)
+            self.train = self.without_noise[:]
+            for i in np.flatnonzero(generator.random(len(self.train)) < self.training.noise):
+                sentence = with_noise(self.train_sentences[i], OF_WORDS[generator.integers(len(OF_WORDS))])
+                self.train[i] = _with_gold(sentence, self.vocabulary, self.labels)
+        return [sentence.words for sentence in self.train]
 
     def loss(
         self, indices: list[int], dropout: Dropout | None, generator: np.random.Generator
