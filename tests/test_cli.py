@@ -28,6 +28,7 @@ from biatt.data.toy_treebank import generate
 from biatt.options import PresetName
 from biatt.presets import PRESETS
 from builders import random_parser
+from encoders import write_encoder
 
 SOURCE = Path(__file__).parents[1] / "src"
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(SOURCE), "COLUMNS": "200", "NO_COLOR": "1"}
@@ -172,6 +173,26 @@ def test_vectors_serve_as_embeddings(data: Path, tmp_path: Path) -> None:
     invoke("train", "--train", data / "a.conllu", *FAST, *options)
 
 
+def test_an_encoder_is_bundled_and_described(data: Path, tmp_path: Path) -> None:
+    encoder = write_encoder(tmp_path / "encoder")
+    options = [
+        "--encoder",
+        encoder,
+        "--bundle-encoder",
+        "--features",
+        tmp_path / "f",
+        "--out",
+        tmp_path / "m",
+    ]
+    invoke("train", "--train", data / "a.conllu", *FAST, *options)
+    assert any((tmp_path / "f").iterdir())
+    info = invoke("info", tmp_path / "m")
+    assert re.search(r"^encoder +in the model folder, checksum [0-9a-f]{12}…$", info, re.MULTILINE)
+    assert re.search(
+        r"^\| contextual encoder \| encoder, layers 1, 2, frozen, checksum [0-9a-f]{64} \|$", info, re.M
+    )
+
+
 @pytest.mark.slow
 def test_vectors_of_standard_input_go_to_standard_output(data: Path) -> None:
     text = "".join(" ".join(sentence.forms) + "\n" for sentence in biatt.read(data / "a.conllu")).encode()
@@ -312,6 +333,8 @@ PARSE = ["parse", "--model", "model"]
         ([*TRAIN, "--hidden", "klingon"], "'klingon' is neither a hidden size nor a language"),
         ([*TRAIN, "--hidden", "0"], "hidden must be at least 1"),
         ([*TRAIN, "--device", "abacus"], "There is no device 'abacus' here"),
+        ([*TRAIN, "--encoder", "gone"], "There is no encoder folder gone"),
+        ([*TRAIN, "--bundle-encoder"], "bundle_encoder is about an encoder, and there is none"),
         ([*TRAIN, "--embeddings", "gone.vec"], "gone.vec: cannot be read"),
         ([*TRAIN[:-1], "a.conllu"], "a.conllu cannot be a folder for the model"),
         ([*TRAIN[:-1], "a.conllu/below"], "below cannot be a folder for the model"),

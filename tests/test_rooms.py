@@ -21,6 +21,7 @@ MODULES = {
             "config",
             "options",
             "weights",
+            "encoder_folder",
             "model_check",
             "model_folder",
             "compiled",

@@ -92,6 +92,26 @@ def train(
     embeddings: Annotated[
         Path | None, typer.Option(help="Word vectors: word2vec text or binary, GloVe, fastText .vec.")
     ] = None,
+    encoder: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder of a BERT-like contextual encoder (config.json, tokenizer.json, model.safetensors), "
+            "whose layers are further input."
+        ),
+    ] = None,
+    bundle_encoder: Annotated[
+        bool,
+        typer.Option(
+            "--bundle-encoder", help="Copy the encoder into the model; default: the model points to it."
+        ),
+    ] = False,
+    features: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder for the features of a frozen encoder, to be used by other trainings too; default: "
+            "beside --out, until the training is finished."
+        ),
+    ] = None,
     seed: Annotated[
         int, typer.Option(min=0, help="Same seed, same machine, same threads: same weights.")
     ] = 1,
@@ -144,6 +164,9 @@ def train(
             dev_fraction=dev_fraction,
             config=config,
             embeddings=embeddings,
+            encoder=encoder,
+            bundle_encoder=bundle_encoder,
+            features=features,
             seed=seed,
             threads=threads,
             search_rate=search_rate,

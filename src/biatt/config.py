@@ -149,7 +149,9 @@ class ParserConfig(TaggerConfig):
         "those that the input has; --pipeline turns it on",
     )
     feature_layers: tuple[int, ...] = setting(
-        (), "layers of a contextual encoder whose mean, with learned weights, is added to the embeddings"
+        (),
+        "layers of the --encoder whose mean, with learned weights, is added to the embeddings; 0 is the "
+        "encoder's own embeddings; empty: four from its middle on",
     )
     feature_width: int = setting(0, "width of these layers; --encoder sets it")
 
@@ -157,10 +159,9 @@ class ParserConfig(TaggerConfig):
         super().__post_init__()
         check(all(layer >= 0 for layer in self.feature_layers), "feature_layers must be 0 or more each")
         check(self.feature_width >= 0, "feature_width must be 0 or more")
-        check(
-            bool(self.feature_layers) == bool(self.feature_width),
-            "feature_layers and feature_width go together: --encoder sets both",
-        )
+        ascending = list(self.feature_layers) == sorted(set(self.feature_layers))
+        check(ascending, "feature_layers must be different and ascending")
+        check(bool(self.feature_layers) or not self.feature_width, "feature_width needs feature_layers")
         check(self.pair_hidden >= 0, "pair_hidden must be 0 or more")
         check(bool(self.columns), "columns must name at least one column")
         unknown = [name for name in self.columns if name not in COLUMNS]
@@ -242,11 +243,15 @@ class ParserTrainingConfig(TrainingConfig):
         "are parsed by the network's own tags",
     )
     tag_weight: float = setting(0.3, "with tags=true: weight of the loss of each kind of tag, and of lemmas")
+    encoder_rate: float = setting(
+        0.0, "rate at which the --encoder is trained too, after a rise over the first epoch; 0: it is frozen"
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check(0 <= self.tag_dropout <= 1, "tag_dropout must be in [0, 1]")
         check(self.tag_weight > 0, "tag_weight must be above 0")
+        check(self.encoder_rate >= 0, "encoder_rate must be 0 or more")
 
 
 @dataclass(frozen=True)

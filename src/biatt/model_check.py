@@ -125,6 +125,7 @@ def _parser_shapes(data: Any, config: Any) -> Shapes:
     rows = _checked_rows(data["symbols"], (*config.columns, *([AFFIX] if config.affixes else [])))
     _check_values(data["relations"], "the relations", _VALUE)
     labels = _checked_labels(data["labels"]) if config.tags else {}
+    require(not config.feature_layers or config.feature_width > 0, "the feature_layers have no feature_width")
     return parser_shapes(config, rows=rows, relations=len(data["relations"]), labels=labels)
 
 

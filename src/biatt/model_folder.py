@@ -6,6 +6,8 @@
     README.md             the model's card
     tagger/, tokeniser/   models of their own, in the folder of a parser
     ensemble/2/, …        further parsers, whose probabilities are averaged
+    encoder.json          checksum of the contextual encoder, and where it was at training
+    encoder/              the encoder itself, if the model holds it (`encoder_folder.py`)
 
 No other module knows these names. Nothing in a folder is executed; `model_check.py` checks all of it.
 """
@@ -27,6 +29,8 @@ from safetensors.numpy import save
 
 from biatt.data.files import replacing
 from biatt.data.folders import present_folder, replacing_folder
+from biatt.encoder_folder import FILES as ENCODER_FILES
+from biatt.encoder_folder import EncoderReference, copy_encoder
 from biatt.errors import ModelError
 from biatt.model_check import VERSION, Kind, check_header, check_numbers, checked_settings, expected_shapes
 from biatt.weights import EMBEDDINGS, SCALE, Shapes, pack, unpack
@@ -36,6 +40,7 @@ MODELS = Path(__file__).parent / "models"  # bundled with the package
 # Files and folders of a model.
 SETTINGS, SYMBOLS, WEIGHTS, CARD = "config.json", "vocabulary.json", "model.safetensors", "README.md"
 TAGGER, TOKENISER, ENSEMBLE = "tagger", "tokeniser", "ensemble"
+REFERENCE, ENCODER = "encoder.json", "encoder"
 # Files and folders of a training run, which writes its model into the same folder.
 CHECKPOINT, METRICS, FINGERPRINT, FOLDS, LOCK = (
     "checkpoint.safetensors",
@@ -44,7 +49,7 @@ CHECKPOINT, METRICS, FINGERPRINT, FOLDS, LOCK = (
     "folds",
     "training.lock",
 )
-FILES = {SETTINGS, SYMBOLS, WEIGHTS, CARD, CHECKPOINT, METRICS, FINGERPRINT}
+FILES = {SETTINGS, SYMBOLS, WEIGHTS, CARD, REFERENCE, CHECKPOINT, METRICS, FINGERPRINT}
 
 LARGEST_JSON = 1 << 25  # bytes; about 2 million symbols
 LARGEST_CARD = 1 << 24
@@ -65,6 +70,7 @@ class Model:
     tagger: Model | None = None
     tokeniser: Model | None = None
     members: list[Model] = field(default_factory=list)
+    encoder: EncoderReference | None = None
 
 
 # Finding
@@ -103,7 +109,9 @@ def is_finished(folder: Path) -> bool:
 
 def is_begun(folder: Path) -> bool:
     """Does the folder contain a model, a training run, or a part of one?"""
-    return any((folder / name).exists() for name in (WEIGHTS, CHECKPOINT, TAGGER, TOKENISER, ENSEMBLE))
+    return any(
+        (folder / name).exists() for name in (WEIGHTS, CHECKPOINT, TAGGER, TOKENISER, ENSEMBLE, ENCODER)
+    )
 
 
 def foreign_files(folder: Path) -> Iterator[Path]:
@@ -117,6 +125,8 @@ def foreign_files(folder: Path) -> Iterator[Path]:
                     yield from _foreign_in_part(part)
                 else:
                     yield part
+        elif path.name == ENCODER and path.is_dir():
+            yield from (part for part in sorted(path.iterdir()) if part.name not in ENCODER_FILES)
         elif path.name not in FILES or path.is_dir():
             yield path
 
@@ -151,7 +161,27 @@ def read_model(folder: str | Path, kind: Kind = Kind.PARSER) -> Model:
                 model.tagger = _read_files(folder / TAGGER, Kind.TAGGER)
             if (folder / TOKENISER).is_dir():
                 model.tokeniser = _read_files(folder / TOKENISER, Kind.TOKENISER)
+            if model.config.model.feature_layers:
+                model.encoder = _read_reference(folder)
     return model
+
+
+def _read_reference(folder: Path) -> EncoderReference:
+    """The encoder of a model: the one in its folder, or the one that it points to."""
+    with _named(folder / REFERENCE):
+        data = _read_json(folder / REFERENCE)
+        names = isinstance(data, dict) and set(data) == {"checksum", "folder"}
+        if not names or not all(isinstance(value, str) for value in data.values()):
+            raise ModelError("it must have the texts checksum and folder.")
+    if (folder / ENCODER).is_dir():
+        return EncoderReference(data["checksum"], folder / ENCODER, bundled=True)
+    elsewhere = folder / data["folder"]  # usually an absolute path
+    if not elsewhere.is_dir():
+        raise ModelError(
+            f"The encoder of {folder} is not in {elsewhere}, where it was at training: copy it to "
+            f"{folder / ENCODER}."
+        )
+    return EncoderReference(data["checksum"], elsewhere)
 
 
 def _read_files(folder: Path, kind: Kind) -> Model:
@@ -279,6 +309,13 @@ def write_model(folder: str | Path, model: Model) -> None:
         file.write(save({name: np.ascontiguousarray(value, number) for name, value in weights.items()}))
 
 
+def write_reference(folder: str | Path, encoder: EncoderReference) -> None:
+    """Write the checksum and the place of a model's encoder."""
+    target = Path(ENCODER) if encoder.bundled else encoder.folder.resolve()
+    with replacing(Path(folder) / REFERENCE) as file:
+        file.write(_json({"checksum": encoder.checksum, "folder": str(target)}, indent=1))
+
+
 def _json(data: Any, *, indent: int | None = None) -> bytes:
     separators = (",", ":") if indent is None else None
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, indent=indent, separators=separators)
@@ -301,6 +338,10 @@ def save_model(folder: str | Path, model: Model) -> None:
                 write_model(new / TAGGER, model.tagger)
             if model.tokeniser:
                 write_model(new / TOKENISER, model.tokeniser)
+            if model.encoder:
+                if model.encoder.bundled:
+                    copy_encoder(model.encoder.folder, new / ENCODER)
+                write_reference(new, model.encoder)
             write_model(new, model)
     except OSError as error:
         raise ModelError(f"{folder} cannot be written: {_reason(error)}.") from error

@@ -18,7 +18,9 @@ from biatt.data.doubts import Choices
 from biatt.data.scores import Scores, Temperature, mean, split_scores
 from biatt.data.sentence import FEATS, Sentence, check_length
 from biatt.decode.apply import with_best_tree, with_k_best_trees
+from biatt.encoder_folder import EncoderReference
 from biatt.encoding.batches import Batch, in_batches
+from biatt.encoding.features import FeatureEncoder
 from biatt.encoding.labels import Labels
 from biatt.encoding.vocabulary import Vocabulary
 from biatt.errors import ModelError
@@ -55,10 +57,12 @@ class Parser:
 
     On the CPU it runs without torch; on another device, or with `fused=False`, torch runs it. With labels
     it also chooses tags and lemmas, and with a tokeniser it takes raw text: `parser("Markets slept.")`.
+    A model with a contextual encoder runs that in torch.
     """
 
     tagger: Tagger | None = None
     tokeniser: Tokeniser | None = None
+    encoder: FeatureEncoder | None = None  # whose features the network reads
 
     def __init__(
         self,
@@ -108,6 +112,15 @@ class Parser:
             parser.add(cls._from_stored(member, **options))
         parser.tagger = Tagger.from_stored(model.tagger) if model.tagger else None
         parser.tokeniser = Tokeniser.from_stored(model.tokeniser) if model.tokeniser else None
+        if model.encoder:
+            from biatt.network.contextual import load_encoder
+
+            parser.encoder = load_encoder(
+                model.encoder,
+                parser.config.model.feature_layers,
+                width=parser.config.model.feature_width,
+                device=options.get("device", "cpu"),
+            )
         return parser
 
     def add(self, other: Parser) -> None:
@@ -141,6 +154,7 @@ class Parser:
             self.tagger.stored() if self.tagger else None,
             self.tokeniser.stored() if self.tokeniser else None,
             [member._stored() for member in self.members],
+            self.encoder.reference if self.encoder else None,
         )
 
     def _symbols(self) -> dict[str, Any]:
@@ -154,6 +168,7 @@ class Parser:
             "columns": _counts(self.vocabulary.symbols),
             "relations": f"{len(self.vocabulary.relations):,}",
             **({"chooses": _counts(self.tags.labels.kinds)} if self.tags else {}),
+            **({"encoder": _described(self.encoder.reference)} if self.encoder else {}),
             **{name: str(value) for name, value in settings.items() if name != "columns"},
         }
 
@@ -180,6 +195,9 @@ class Parser:
         if self.tags:
             given = map(self.tags.given, sentences, untagged)
             encoded = [part._replace(labels=labels) for part, labels in zip(encoded, given, strict=True)]
+        if self.encoder:
+            features = self.encoder.features([sentence.forms for sentence in sentences])
+            encoded = [part._replace(features=array) for part, array in zip(encoded, features, strict=True)]
 
         def score(batch: Batch, _: list[int]) -> list[Scores]:
             return split_scores(self.network.score(batch), batch.words)
@@ -365,6 +383,11 @@ class Parser:
 
 def _counts(lists: Mapping[str, Sequence[str]]) -> str:
     return ", ".join(f"{name} ({len(items):,})" for name, items in lists.items())
+
+
+def _described(encoder: EncoderReference) -> str:
+    place = "in the model folder" if encoder.bundled else str(encoder.folder)
+    return f"{place}, checksum {encoder.checksum[:12]}…"
 
 
 def _windows(sentences: Iterable[Sentence]) -> Iterable[list[Sentence]]:

@@ -149,7 +149,7 @@ def _in_order(function: Callable[[A], B], items: Iterable[A], threads: int) -> I
         raise failure
 
 
-class _Shared(ABC):
+class Shared(ABC):
     """A setting of the process, made when the first user enters and undone when the last one leaves."""
 
     def __init__(self) -> None:
@@ -174,7 +174,7 @@ class _Shared(ABC):
     def _restore(self) -> None: ...
 
 
-class OneMatrixThread(_Shared):
+class OneMatrixThread(Shared):
     """Matrix products of numpy use one thread each: the threads of this module share the cores already."""
 
     def _set(self) -> None:
@@ -184,7 +184,7 @@ class OneMatrixThread(_Shared):
         self._limits.restore_original_limits()
 
 
-class ShortSwitchInterval(_Shared):
+class ShortSwitchInterval(Shared):
     """Threads pass on the global lock sooner, so that one that returns from a kernel soon calls the next."""
 
     def _set(self) -> None:
@@ -195,7 +195,7 @@ class ShortSwitchInterval(_Shared):
         sys.setswitchinterval(self._before)
 
 
-class FewerCollections(_Shared):
+class FewerCollections(Shared):
     """Python collects cyclic garbage less often: sentences have no cycles, and collecting costs a tenth."""
 
     def _set(self) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 import socket
@@ -17,9 +16,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from safetensors.torch import load_file, save_file
 
+from biatt.encoder_folder import EncoderReference, find_encoder
 from biatt.errors import ConfigError, ModelError
 from biatt.network import contextual
-from biatt.network.contextual import ContextualEncoder, default_layers, find_encoder
+from biatt.network.contextual import ContextualEncoder, default_layers, load_encoder
 from encoders import (
     LAYERS,
     WIDTH,
@@ -150,12 +150,38 @@ def test_bfloat16_changes_directions_by_less_than_one_percent(folder: Path) -> N
         assert ((a * b).sum(-1) > 0.99 * np.linalg.norm(a, axis=-1) * np.linalg.norm(b, axis=-1)).all()
 
 
-def test_gradients_reach_the_encoder(folder: Path) -> None:
-    encoder = exact(folder)
+def test_gradients_reach_a_tuned_encoder(folder: Path) -> None:
+    encoder = ContextualEncoder(folder, ALL, tuned=True).train()
     states = encoder(encoder.subwords.pieces([["the", "dog"], ["ab"]]))
     assert states.shape == (3, len(ALL), WIDTH)
     states.square().sum().backward()
     assert all(parameter.grad is not None for parameter in encoder.parameters())
+
+
+def test_a_tuned_encoder_is_written_and_read(folder: Path, tmp_path: Path) -> None:
+    encoder = ContextualEncoder(folder, (1, 2), tuned=True, bfloat16=False)
+    doubled = {name: 2 * value for name, value in encoder.model.state_dict().items()}
+    encoder.write(tmp_path / "new", doubled)
+    again = exact(tmp_path / "new", (1, 2))
+    assert again.reference.checksum != encoder.reference.checksum
+    for name, value in again.model.state_dict().items():
+        assert torch.equal(value, doubled[name]), name
+
+
+def test_another_encoder_than_that_of_training_is_refused(folder: Path, copied: Path) -> None:
+    reference = EncoderReference(find_encoder(folder).checksum(), copied, bundled=True)
+    assert load_encoder(reference, ALL, width=WIDTH).reference == reference
+    (copied / "config.json").write_text((copied / "config.json").read_text() + " ")
+    with pytest.raises(
+        ModelError, match=r"copy is not the one that the model was trained with: its checksum"
+    ):
+        load_encoder(reference, ALL, width=WIDTH)
+
+
+def test_the_number_of_threads_of_torch_is_put_back(folder: Path) -> None:
+    before = torch.get_num_threads()
+    exact(folder).features([["dog"]], threads=before + 1)
+    assert torch.get_num_threads() == before
 
 
 def test_default_layers_are_from_the_middle_to_the_last_but_one() -> None:
@@ -177,20 +203,6 @@ def test_weights_of_a_network_with_a_head_are_read(copied: Path, folder: Path) -
     headed = {f"bert.{name}": value for name, value in weights.items() if not name.startswith("pooler.")}
     save_file({**headed, "cls.predictions.bias": torch.zeros(3)}, copied / "model.safetensors")
     np.testing.assert_array_equal(exact(copied).features([["dog"]])[0], exact(folder).features([["dog"]])[0])
-
-
-def test_the_checksum_is_of_the_three_files(copied: Path, folder: Path) -> None:
-    digest = hashlib.sha256()
-    for name in ("config.json", "tokenizer.json", "model.safetensors"):
-        digest.update((folder / name).read_bytes())
-    assert find_encoder(folder).checksum() == find_encoder(copied).checksum() == digest.hexdigest()
-    for name in ("config.json", "tokenizer.json", "model.safetensors"):
-        before = find_encoder(copied).checksum()
-        with open(copied / name, "ab") as file:
-            file.write(b"\n")
-        assert find_encoder(copied).checksum() != before
-    (copied / "README.md").write_text("another")
-    assert find_encoder(copied).checksum() == find_encoder(copied).checksum()
 
 
 def test_nothing_is_fetched_and_no_code_is_run(copied: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -221,22 +233,6 @@ def test_missing_packages_are_named(name: str, folder: Path, monkeypatch: pytest
     monkeypatch.setattr(contextual, "find_spec", lambda package: None if package == name else "")
     with pytest.raises(ConfigError, match=rf"needs {name}: pip install 'biatt\[encoder\]'\.$"):
         exact(folder)
-
-
-@pytest.mark.parametrize("name", ["config.json", "tokenizer.json", "model.safetensors"])
-def test_a_missing_file_is_named(name: str, copied: Path) -> None:
-    (copied / name).unlink()
-    with pytest.raises(ModelError, match=rf"copy is not an encoder: it has no {name}\.$"):
-        exact(copied)
-
-
-def test_a_missing_folder_and_several_weights_are_one_sentence(copied: Path) -> None:
-    with pytest.raises(ModelError, match=r"^There is no encoder folder .*none\.$"):
-        exact(copied / "none")
-    shutil.copy(copied / "model.safetensors", copied / "a.safetensors")
-    (copied / "model.safetensors").rename(copied / "b.safetensors")
-    with pytest.raises(ModelError, match=r"it has 2 files with weights and none is model\.safetensors\.$"):
-        exact(copied)
 
 
 @pytest.mark.parametrize("name", ["config.json", "tokenizer.json", "model.safetensors"])

@@ -11,9 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from biatt.encoder_folder import EncoderReference
+from biatt.encoding.features import Features
 from biatt.errors import BiattError, TrainingError
 from biatt.training import feature_cache
-from biatt.training.feature_cache import Features, cached_features
+from biatt.training.feature_cache import cached_features
 from biatt.training.listener import Silent
 
 SENTENCES = [["a", "bird", "sings"], ["it"], ["a", "song"], ["again", "and", "again", "."]]
@@ -25,10 +27,10 @@ class CountingEncoder:
     def __init__(
         self, checksum: str = "c", layers: tuple[int, ...] = (1, 3), *, fails_after: int = 1000
     ) -> None:
-        self.checksum, self.layers, self.width = checksum, layers, 2
+        self.reference, self.layers, self.width = EncoderReference(checksum, Path()), layers, 2
         self.words, self.fails_after = 0, fails_after
 
-    def features(self, sentences: Sequence[Sequence[str]]) -> list[Features]:
+    def features(self, sentences: Sequence[Sequence[str]], *, threads: int = 1) -> list[Features]:
         self.words += sum(map(len, sentences))
         if self.words > self.fails_after:
             raise KeyboardInterrupt

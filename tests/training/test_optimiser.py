@@ -45,6 +45,22 @@ def test_dense_steps_equal_those_of_torch() -> None:
             torch.testing.assert_close(ours[name], theirs[name], rtol=0, atol=1e-6)
 
 
+def test_a_tuned_encoder_has_its_own_rate() -> None:
+    names = ("P", "encoder.model.weight")
+    together, alone = ({name: nn.Parameter(random(4, 3, seed=1)) for name in names} for _ in range(2))
+    adam, adams = Adam(together, NO_CLIP, threads=2), [torch_adam([alone[name]], 0.01) for name in names]
+    for step in range(5):
+        for name in names:
+            together[name].grad = alone[name].grad = random(4, 3, seed=step)
+        rates = 0.01, 0.001 * step
+        for optimiser, rate in zip(adams, rates, strict=True):
+            optimiser.param_groups[0]["lr"] = rate
+            optimiser.step()
+        adam.step(*rates)
+    for name in names:
+        torch.testing.assert_close(together[name], alone[name], rtol=0, atol=1e-6)
+
+
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.lists(st.integers(0, 5), min_size=1, max_size=6), min_size=1, max_size=12))
 def test_row_moves_like_an_adam_of_its_own(batches: list[list[int]]) -> None:

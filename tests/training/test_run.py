@@ -120,7 +120,8 @@ def test_linear_schedule_lowers_the_rate_by_the_word_down_to_nothing(
 ) -> None:
     rates, step, batches = [], Adam.step, []
 
-    def remembering(self: Adam, rate: float) -> None:
+    def remembering(self: Adam, rate: float, encoder_rate: float) -> None:
+        assert encoder_rate == 0
         rates.append(rate)
         step(self, rate)
 

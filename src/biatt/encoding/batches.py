@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biatt.encoding.doubts import Doubts, concatenated
+from biatt.encoding.features import Features, Pieces
 from biatt.encoding.vocabulary import Encoded, Indices
 
 T = TypeVar("T")
@@ -29,7 +30,8 @@ class Batch(NamedTuple):
     heads: Indices  # (N,): gold heads, -1 where there is none
     relations: Indices  # (N,): gold relations, -1 where unknown
     labels: Indices | None = None  # (N, kinds): tags that are known
-    features: NDArray[np.float16] | None = None  # (N, layers, width): those of a contextual encoder
+    features: Features | None = None  # (N, layers, width): those of a contextual encoder
+    pieces: Sequence[Pieces] = ()  # of each sentence, where a tuned encoder computes the features
     doubts: Doubts | None = None  # of a teacher
 
 
@@ -45,6 +47,7 @@ def collate(sentences: Sequence[Encoded]) -> Batch:
         relations=np.concatenate([sentence.relations for sentence in sentences]),
         labels=_joined([sentence.labels for sentence in sentences]),
         features=_joined([sentence.features for sentence in sentences]),
+        pieces=[sentence.pieces for sentence in sentences if sentence.pieces is not None],
         doubts=concatenated([sentence.doubts for sentence in sentences], words),
     )
 

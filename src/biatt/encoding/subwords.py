@@ -8,17 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from biatt.encoding.vocabulary import Indices
+from biatt.encoding.features import Pieces
 from biatt.errors import ModelError
 
 UNKNOWN_NAMES = ("[UNK]", "<unk>")  # where the tokeniser's own model does not name its unknown token
-
-
-class Pieces(NamedTuple):
-    """The subwords of a sentence; each word has at least one."""
-
-    ids: Indices  # numbers of the subwords, one after the other
-    words: Indices  # the word that each belongs to, from 0, ascending
 
 
 class Window(NamedTuple):
@@ -78,9 +71,9 @@ class Subwords:
     def _complete(self, encoding: Any, count: int) -> Pieces:
         missing = sorted(set(range(count)).difference(encoding.word_ids))
         ids = np.array(encoding.ids + [self._unknown] * len(missing), np.int32)
-        words = np.array(encoding.word_ids + missing, np.int32)
-        order = np.argsort(words, kind="stable")
-        return Pieces(ids[order], words[order])
+        numbers = np.array(encoding.word_ids + missing, np.int32)
+        order = np.argsort(numbers, kind="stable")
+        return Pieces(ids[order], numbers[order])
 
 
 def _is_byte_level(pre_tokenizer: Any) -> bool:

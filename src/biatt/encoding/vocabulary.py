@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from biatt.config import COLUMNS
 from biatt.data.sentence import FEATS, FORM, Sentence
 from biatt.encoding.doubts import Doubts
+from biatt.encoding.features import Features, Pieces
 from biatt.weights import AFFIX, ROOT, column_rows
 
 Indices = NDArray[np.int32]
@@ -37,7 +38,8 @@ class Encoded(NamedTuple):
     heads: Indices  # (n,), -1 where the sentence has none
     relations: Indices  # (n,), -1 where unknown
     labels: Indices | None = None  # (n, kinds): tags that are known (`encoding/labels.py`)
-    features: NDArray[np.float16] | None = None  # (n, layers, width): those of a contextual encoder
+    features: Features | None = None  # (n, layers, width): those of a contextual encoder
+    pieces: Pieces | None = None  # its subwords, where a tuned encoder computes the features
     doubts: Doubts | None = None  # of a teacher; without them, heads, relations and labels are certain
 
     @property

@@ -1,31 +1,31 @@
 """A contextual encoder as input of the parser: hidden states of a BERT-like network for each word.
 
-The encoder is a folder in the usual form: `config.json`, `tokenizer.json`, and the weights in
-`model.safetensors` or in the only `*.safetensors`. Layer 0 is the encoder's embeddings, layer i the output of
-its i-th layer. Nothing is fetched from a network, and no code that comes with a model is run.
+Layer 0 is the encoder's embeddings, layer i the output of its i-th layer. The encoder is read from a folder
+(`encoder_folder.py`); nothing is fetched from elsewhere, and no code that comes with a model is run.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from biatt.encoder_folder import CONFIG, WEIGHTS, EncoderFiles, EncoderReference, copy_encoder, find_encoder
 from biatt.encoding.batches import by_length
-from biatt.encoding.subwords import Pieces, Subwords, windows
+from biatt.encoding.features import Features, Pieces
+from biatt.encoding.subwords import Subwords, windows
 from biatt.errors import ConfigError, ModelError
+from biatt.threads import Shared
 
-CONFIG, TOKENIZER, WEIGHTS = "config.json", "tokenizer.json", "model.safetensors"
 PACKAGES = ("transformers", "tokenizers")
 # Settings in which a description could ask for other code, or for other weights than those of the folder.
 IGNORED_SETTINGS = (
@@ -37,46 +37,9 @@ IGNORED_SETTINGS = (
     "torch_dtype",
 )
 BATCH_SUBWORDS = 256  # that are encoded at once, padding included; the fastest size for a base encoder
+GROUP_SENTENCES = 512  # that are sorted by length; bounds the memory for their states in float32
 LARGEST_WINDOW = 512  # subwords: the time of attention grows with their square
 LARGEST_FLOAT16 = 65504.0
-
-
-class EncoderFiles(NamedTuple):
-    """The files of an encoder, and what names them: a checksum of their bytes."""
-
-    config: Path
-    tokenizer: Path
-    weights: Path
-
-    @property
-    def folder(self) -> Path:
-        return self.config.parent
-
-    def checksum(self) -> str:
-        digest = hashlib.sha256()
-        for path in self:
-            with _named(path), open(path, "rb") as file:
-                while block := file.read(1 << 20):
-                    digest.update(block)
-        return digest.hexdigest()
-
-
-def find_encoder(folder: str | Path) -> EncoderFiles:
-    """The files of an encoder's folder; ModelError says what is missing."""
-    folder = Path(folder)
-    if not folder.is_dir():
-        raise ModelError(f"There is no encoder folder {folder}.")
-    for name in (CONFIG, TOKENIZER):
-        if not (folder / name).is_file():
-            raise ModelError(f"{folder} is not an encoder: it has no {name}.")
-    weights = folder / WEIGHTS
-    if not weights.is_file():
-        found = sorted(folder.glob("*.safetensors"))
-        if len(found) != 1:
-            wrong = f"{len(found)} files with weights and none is" if found else "no"
-            raise ModelError(f"{folder} is not an encoder: it has {wrong} {WEIGHTS}.")
-        weights = found[0]
-    return EncoderFiles(folder / CONFIG, folder / TOKENIZER, weights)
 
 
 def default_layers(depth: int) -> tuple[int, ...]:
@@ -89,41 +52,66 @@ class ContextualEncoder(nn.Module):
     """Hidden states of chosen layers, each averaged over the subwords of a word.
 
     layers: () stands for `default_layers`; layers above the highest chosen one are not computed.
-    bfloat16: half the weights' precision, for frozen encoders; None: if this processor computes with it.
+    tuned: its weights are to be trained. bfloat16: compute in half precision; None: where that is faster.
     """
 
     def __init__(
-        self, folder: str | Path, layers: Sequence[int] = (), *, bfloat16: bool | None = None
+        self,
+        folder: str | Path,
+        layers: Sequence[int] = (),
+        *,
+        tuned: bool = False,
+        bfloat16: bool | None = None,
+        device: str = "cpu",
     ) -> None:
         super().__init__()
         check_packages()
         files = find_encoder(folder)
-        self.folder, self.checksum = files.folder, files.checksum()
+        self.reference = EncoderReference(files.checksum(), files.config.parent)
         config = _configuration(files.config)
         depth = int(config.num_hidden_layers)
         self.layers = tuple(sorted(set(layers))) or default_layers(depth)
         if not 0 <= self.layers[0] <= self.layers[-1] <= depth:
             shown = ", ".join(map(str, self.layers))
-            raise ConfigError(f"The encoder {self.folder} has the layers 0 to {depth}, not all of {shown}.")
+            raise ConfigError(f"The encoder {folder} has the layers 0 to {depth}, not all of {shown}.")
         with _named(files.tokenizer):
             self.subwords = Subwords(files.tokenizer.read_text(encoding="utf-8"))
         config.num_hidden_layers = max(self.layers[-1], 1)
-        self.model = _network(files, config)
+        self.model = _network(files, config).requires_grad_(tuned).to(device)
         if self.model.get_input_embeddings().num_embeddings <= self.subwords.largest:
             raise ModelError(f"{files.tokenizer} has more subwords than {files.weights} has embeddings.")
         self.width = int(self.model.config.hidden_size)
         self._window = _positions(self.model) - len(self.subwords.before) - len(self.subwords.after)
-        if has_bfloat16() if bfloat16 is None else bfloat16:
+        half = has_bfloat16(device) if bfloat16 is None else bfloat16
+        self._autocast = half and tuned  # small steps need weights in float32
+        if half and not tuned:
             self.model.to(torch.bfloat16)
 
-    def features(self, sentences: Sequence[Sequence[str]]) -> list[NDArray[np.float16]]:
+    def train(self, mode: bool = True) -> ContextualEncoder:
+        """No dropout inside, also in training: it would not be repeatable by our seed."""
+        return super().train(False)
+
+    def features(self, sentences: Sequence[Sequence[str]], *, threads: int = 1) -> list[Features]:
         """An array (n, layers, width) for each sentence, which is given by the forms of its words."""
-        if not sentences:
-            return []
-        with torch.inference_mode():
-            states = self(self.subwords.pieces(sentences)).clamp(-LARGEST_FLOAT16, LARGEST_FLOAT16)
-            array = states.half().cpu().numpy()
-        return np.split(array, np.cumsum([len(forms) for forms in sentences])[:-1])
+        features: list[Features] = []
+        with _torch_threads, torch.inference_mode():
+            torch.set_num_threads(threads)  # a setting of each thread
+            for start in range(0, len(sentences), GROUP_SENTENCES):
+                group = sentences[start : start + GROUP_SENTENCES]
+                states = self(self.subwords.pieces(group)).clamp(-LARGEST_FLOAT16, LARGEST_FLOAT16)
+                ends = np.cumsum([len(forms) for forms in group])
+                features += np.split(states.half().cpu().numpy(), ends[:-1])
+        return features
+
+    def restore(self) -> None:
+        """Set the weights that the encoder was read with, in float32."""
+        original = _network(find_encoder(self.reference.folder), self.model.config)
+        self.model.load_state_dict(original.state_dict())
+
+    def write(self, folder: Path, weights: Mapping[str, Tensor]) -> None:
+        """Write an encoder with these weights instead of its own into a folder."""
+        copy_encoder(self.reference.folder, folder)
+        save_file({name: value.contiguous() for name, value in weights.items()}, folder / WEIGHTS)
 
     def forward(self, sentences: Sequence[Pieces]) -> Tensor:
         """The hidden states (N, layers, width) of all words of some sentences, in float32."""
@@ -160,11 +148,12 @@ class ContextualEncoder(nn.Module):
             whole = [*before, *part.tolist(), *after]
             ids[i, : len(whole)], mask[i, : len(whole)] = whole, 1
         device = self.model.device
-        output = self.model(
-            input_ids=torch.from_numpy(ids).to(device),
-            attention_mask=torch.from_numpy(mask).to(device),
-            output_hidden_states=True,
-        )
+        with torch.autocast(device.type, torch.bfloat16, enabled=self._autocast):
+            output = self.model(
+                input_ids=torch.from_numpy(ids).to(device),
+                attention_mask=torch.from_numpy(mask).to(device),
+                output_hidden_states=True,
+            )
         states = torch.stack([output.hidden_states[layer].float() for layer in self.layers], 2)
         return states[:, len(before) :]
 
@@ -177,10 +166,42 @@ def check_packages() -> None:
         )
 
 
-def has_bfloat16() -> bool:
-    """Whether the processor has instructions for bfloat16; without them it is slower than float32."""
+def load_encoder(
+    reference: EncoderReference, layers: Sequence[int], *, width: int, device: str = "cpu"
+) -> ContextualEncoder:
+    """The encoder that a parser was trained with; ModelError if it is another one."""
+    checksum = find_encoder(reference.folder).checksum()
+    if checksum != reference.checksum:
+        raise ModelError(
+            f"The encoder in {reference.folder} is not the one that the model was trained with: its checksum "
+            f"is {checksum[:12]}…, not {reference.checksum[:12]}…."
+        )
+    encoder = ContextualEncoder(reference.folder, layers, device=device)
+    if encoder.width != width:
+        raise ModelError(f"The encoder in {reference.folder} is {encoder.width} wide, the model's {width}.")
+    encoder.reference = reference
+    return encoder
+
+
+def has_bfloat16(device: str = "cpu") -> bool:
+    """Whether the device has instructions for bfloat16; without them it is slower than float32."""
+    if device != "cpu":
+        return device.startswith("cuda") and torch.cuda.is_bf16_supported()
     capabilities: dict[str, Any] = getattr(torch.cpu, "get_capabilities", dict)()
     return any(bool(capabilities.get(name)) for name in ("avx512_bf16", "amx_bf16"))
+
+
+class _TorchThreads(Shared):
+    """Puts the number of torch's threads back when the last user leaves."""
+
+    def _set(self) -> None:
+        self._before = torch.get_num_threads()
+
+    def _restore(self) -> None:
+        torch.set_num_threads(self._before)
+
+
+_torch_threads = _TorchThreads()
 
 
 @contextmanager

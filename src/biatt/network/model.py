@@ -253,6 +253,7 @@ OWNERS: dict[str, type[nn.Module]] = {
     "tags": TagParameters,
     "features": FeatureParameters,
 }
+TUNED_ENCODER = "encoder."  # how the weights of a contextual encoder begin that is trained with the network
 CONSTANTS = ("features.shift", "features.factor")  # weights that training does not change
 
 
@@ -283,6 +284,8 @@ class Encoder(nn.Module):
     def initialise(self, generator: torch.Generator) -> None:
         """N(0, DEVIATION²) for weights, 0 for biases, a constant for first states (section 3)."""
         for name, parameter in sorted(self.named_parameters()):
+            if name.startswith(TUNED_ENCODER):
+                continue
             if name.endswith(("bias", ".mix")):
                 parameter.zero_()
             elif name.endswith("first"):
@@ -329,6 +332,7 @@ class BiAtt(Encoder):
     pair: RelationParameters
     tags: TagParameters
     features: FeatureParameters
+    encoder: nn.Module  # one that is tuned
 
     def __init__(
         self,
@@ -348,12 +352,17 @@ class BiAtt(Encoder):
     def token_sums(self, batch: Batch) -> Tensor:
         sums = super().token_sums(batch)
         if self.config.feature_layers:
-            assert batch.features is not None
-            features = torch.from_numpy(batch.features).to(sums)
-            layers = (features + self.features.shift) * self.features.factor
+            layers = (self._features(batch).to(sums) + self.features.shift) * self.features.factor
             mixed = (self.features.mix.softmax(0)[:, None] * layers).sum(1)
             sums = sums.index_add(0, self._words(batch), mixed @ self.features.P)
         return sums
+
+    def _features(self, batch: Batch) -> Tensor:
+        if batch.pieces:
+            states: Tensor = self.encoder(batch.pieces)
+            return states
+        assert batch.features is not None
+        return torch.from_numpy(batch.features)
 
     def with_tags(self, m: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
         """The scores of the labels, (N, labels), and m with the expected embeddings of the tags added.

@@ -30,6 +30,7 @@ class Origin:
     licence: str
     command: str
     members: int = 1  # of an ensemble
+    encoder: str | None = None
     label_accuracies: Mapping[str, Mapping[str, float]] = field(default_factory=dict)  # of tokeniser, tags
 
 
@@ -40,6 +41,7 @@ def model_card(config: Config, vocabulary: Vocabulary, origin: Origin, best: Map
         "training data": origin.train,
         "chosen by": origin.dev,
         "word vectors": origin.embeddings or "none",
+        **({"contextual encoder": origin.encoder} if origin.encoder else {}),
         "embedded columns": ", ".join(vocabulary.symbols),
         "relations": len(vocabulary.relations),
         "hidden size": config.model.hidden,

@@ -9,32 +9,24 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from biatt.data.files import replacing
+from biatt.encoding.features import FeatureEncoder, Features
 from biatt.errors import TrainingError
 from biatt.training.listener import Listener
 
 SHARD_WORDS = 8192  # a minute of the slowest encoder; 50 MB of four layers that are 768 wide
 
-Features = NDArray[np.float16]  # (n, layers, width) of a sentence
-
-
-class Encoder(Protocol):
-    """What the cache needs of a `network.contextual.ContextualEncoder`."""
-
-    checksum: str
-    layers: tuple[int, ...]
-    width: int
-
-    def features(self, sentences: Sequence[Sequence[str]]) -> list[Features]: ...
-
 
 def cached_features(
-    encoder: Encoder, sentences: Sequence[Sequence[str]], folder: Path, listener: Listener
+    encoder: FeatureEncoder,
+    sentences: Sequence[Sequence[str]],
+    folder: Path,
+    listener: Listener,
+    *,
+    threads: int = 1,
 ) -> list[Features]:
     """The features of each sentence, memory-mapped; those that the folder does not have are computed."""
     try:
@@ -51,7 +43,7 @@ def cached_features(
         array = _mapped(path, shape)
         if array is None:
             with replacing(path) as file:
-                np.save(file, np.concatenate(encoder.features(shard)))
+                np.save(file, np.concatenate(encoder.features(shard, threads=threads)))
             array = _mapped(path, shape)
             if array is None:
                 raise TrainingError(f"{path} cannot be read back.")
@@ -73,8 +65,8 @@ def _shards(sentences: Sequence[Sequence[str]]) -> Iterator[list[Sequence[str]]]
         yield shard
 
 
-def _digest(encoder: Encoder, shard: Sequence[Sequence[str]]) -> str:
-    content = encoder.checksum, encoder.layers, [list(forms) for forms in shard]
+def _digest(encoder: FeatureEncoder, shard: Sequence[Sequence[str]]) -> str:
+    content = encoder.reference.checksum, encoder.layers, [list(forms) for forms in shard]
     return hashlib.sha256(repr(content).encode(errors="surrogatepass")).hexdigest()[:32]
 
 

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.optim.adam import adam
 
 from biatt.config import TrainingConfig
+from biatt.network.model import TUNED_ENCODER
 from biatt.threads import run
 
 BETA1 = 0.9  # decay of the first moment (the authors')
@@ -34,8 +35,11 @@ class Adam:
             self.moments[f"{name}.steps"] = torch.zeros(len(parameter), device=parameter.device)
 
     @torch.no_grad()
-    def step(self, rate: float) -> None:
-        """Clip the gradients to their global norm, take one step, and clear them."""
+    def step(self, rate: float, encoder_rate: float = 0.0) -> None:
+        """Clip the gradients to their global norm, take one step, and clear them.
+
+        The weights of a tuned encoder have a rate of their own.
+        """
         gradients: dict[str, Tensor] = {}
         for name, parameter in self.parameters.items():
             if parameter.grad is not None:
@@ -44,15 +48,23 @@ class Adam:
         norm = torch.linalg.vector_norm(torch.stack([torch.linalg.vector_norm(value) for value in values]))
         excess = torch.clamp(norm / self.config.clip, min=1.0)  # what the gradients are divided by
         dense = [name for name, gradient in gradients.items() if not gradient.is_sparse]
-        if dense:
-            largest_first = sorted(dense, key=lambda name: -gradients[name].numel())
-            groups = [largest_first[k :: self.threads] for k in range(min(self.threads, len(dense)))]
-            run(lambda names: self._step_dense(names, gradients, excess, rate), groups, self.threads)
+        of_encoder = [name for name in dense if name.startswith(TUNED_ENCODER)]
+        of_parser = [name for name in dense if not name.startswith(TUNED_ENCODER)]
+        for names, own_rate in ((of_parser, rate), (of_encoder, encoder_rate)):
+            self._step_all_dense(names, gradients, excess, own_rate)
         for name, gradient in gradients.items():
             if gradient.is_sparse:
                 self._step_rows(name, gradient.indices()[0], gradient.values() / excess, rate)
         for parameter in self.parameters.values():
             parameter.grad = None
+
+    def _step_all_dense(
+        self, names: list[str], gradients: Mapping[str, Tensor], excess: Tensor, rate: float
+    ) -> None:
+        if names:
+            largest_first = sorted(names, key=lambda name: -gradients[name].numel())
+            groups = [largest_first[k :: self.threads] for k in range(min(self.threads, len(names)))]
+            run(lambda group: self._step_dense(group, gradients, excess, rate), groups, self.threads)
 
     @torch.no_grad()  # is a setting of each thread
     def _step_dense(

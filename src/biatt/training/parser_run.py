@@ -13,6 +13,7 @@ from torch import Tensor
 
 from biatt.annotate.tags import gold_labels, labels_of
 from biatt.config import Config
+from biatt.data.folders import replacing_folder
 from biatt.data.scores import split_scores
 from biatt.data.sentence import Sentence
 from biatt.decode.apply import default_roots
@@ -24,15 +25,18 @@ from biatt.encoding.labels import NO_LABEL, Labels
 from biatt.encoding.vocabulary import Encoded, Indices, Vocabulary
 from biatt.encoding.word_vectors import WordVectors
 from biatt.evaluation.trees import compared_relations, scored_trees, scoring_options
-from biatt.model_folder import member_folder
+from biatt.model_folder import ENCODER, member_folder, write_reference
 from biatt.network.autograd import FUSED
+from biatt.network.contextual import ContextualEncoder
 from biatt.network.losses import label_losses, log_likelihood
-from biatt.network.model import PLAIN, BiAtt, Dropout
+from biatt.network.model import PLAIN, TUNED_ENCODER, BiAtt, Dropout
 from biatt.network.scoring import scores, torch_device
 from biatt.parser import BATCH_WORDS, Parser
 from biatt.training.card import Origin, model_card
+from biatt.training.encoder import EncoderInput
 from biatt.training.labeller_run import label_accuracies
 from biatt.training.noise import OF_WORDS, with_noise
+from biatt.training.optimiser import Adam
 from biatt.training.records import Record
 from biatt.training.run import NO_ROWS, Job, Run
 from biatt.training.treebank import Treebank, vocabulary_of
@@ -45,6 +49,7 @@ def train_parsers(
     treebank: Treebank,
     vectors: WordVectors | None,
     origin: Origin,
+    encoder: EncoderInput | None,
     *,
     search_rate: bool,
     device: str,
@@ -60,6 +65,8 @@ def train_parsers(
         initial_rows = vectors_by_row(vocabulary, vectors)
         forms = len(vocabulary.symbols.get("form", []))
         job.listener.message(f"{len(initial_rows)} of {forms} forms have a vector in {origin.embeddings}.")
+    if encoder:
+        encoder.begin(job.out)
     for number in range(1, origin.members + 1):
         if origin.members > 1:
             job.listener.message(f"== member {number} of {origin.members} of the ensemble")
@@ -73,6 +80,7 @@ def train_parsers(
             stage="" if number == 1 else str(member_folder("", number)),
             device=device,
             initial_rows=initial_rows,
+            encoder=encoder,
             origin=replace(origin, seed=seed, members=1),
         )
         run.finish(search_rate=search_rate)
@@ -96,13 +104,15 @@ class ParserRun(Run):
         stage: str = "",
         device: str = "cpu",
         initial_rows: Mapping[int, NDArray[np.float32]] = NO_ROWS,
+        encoder: EncoderInput | None = None,
     ) -> None:
         self.config, self.vocabulary, self.labels, self.origin = config, vocabulary, labels, origin
         self.train_sentences = treebank.train
-        self.train = [_with_gold(sentence, vocabulary, labels) for sentence in treebank.train]
+        self.encoder, self.job = encoder, job
+        self.train = self._encoded(treebank.train, cached=True)
         self.without_noise = self.train
         self.dev_sentences = treebank.dev
-        self.dev = [_with_gold(sentence, vocabulary, labels) for sentence in treebank.dev]
+        self.dev = self._encoded(treebank.dev, cached=True)
         self.dev_trees = DevTrees(treebank.dev, vocabulary)
         self.dropped_rows, is_tag = vocabulary.dropped()
         drop_rates = np.where(is_tag, config.training.tag_dropout, config.training.word_dropout)
@@ -114,6 +124,8 @@ class ParserRun(Run):
             labels=labels.sizes if labels else NO_LABELS,
             operations=FUSED if device == "cpu" else PLAIN,
         )
+        if encoder and encoder.tuned:
+            network.encoder = encoder.encoder
         super().__init__(
             job,
             config.training,
@@ -131,11 +143,34 @@ class ParserRun(Run):
     def epoch_lengths(self, epoch: int) -> Sequence[int]:
         if self.training.noise:
             generator = self.noise_generator(epoch)
+            noisy = {
+                int(i): with_noise(self.train_sentences[i], OF_WORDS[generator.integers(len(OF_WORDS))])
+                for i in np.flatnonzero(generator.random(len(self.without_noise)) < self.training.noise)
+            }
             self.train = self.without_noise[:]
-            for i in np.flatnonzero(generator.random(len(self.train)) < self.training.noise):
-                sentence = with_noise(self.train_sentences[i], OF_WORDS[generator.integers(len(OF_WORDS))])
-                self.train[i] = _with_gold(sentence, self.vocabulary, self.labels)
+            for i, encoded in zip(noisy, self._encoded(list(noisy.values())), strict=True):
+                self.train[i] = encoded
         return [sentence.words for sentence in self.train]
+
+    def _encoded(self, sentences: Sequence[Sentence], *, cached: bool = False) -> list[Encoded]:
+        """Sentences as the network reads them, with their gold labels."""
+        encoded = [self.vocabulary.encode(sentence) for sentence in sentences]
+        if self.labels:
+            labels = [gold_labels(sentence, self.labels) for sentence in sentences]
+            encoded = [part._replace(labels=gold) for part, gold in zip(encoded, labels, strict=True)]
+        if self.encoder:
+            encoded = self.encoder.complete(encoded, sentences, self.job, cached=cached)
+        return encoded
+
+    @torch.no_grad()
+    def _initialise(self) -> Adam:
+        if self.encoder:
+            self.encoder.initialise(self.network.features, self.train)
+        return super()._initialise()
+
+    def encoder_rate(self, rate: float, epoch: int, done: float) -> float:
+        """It rises over the first epoch, in which the parser's gradients still say little."""
+        return rate / self.training.rate * self.config.training.encoder_rate * min(1.0, epoch - 1 + done)
 
     def loss(
         self, indices: list[int], dropout: Dropout | None, generator: np.random.Generator
@@ -186,16 +221,34 @@ class ParserRun(Run):
 
     def save_model(self, weights: dict[str, NDArray[Any]], best: Record, *, last: bool) -> None:
         card = model_card(self.config, self.vocabulary, self.origin, best)
-        parser = Parser(self.config, self.vocabulary, weights, card=card, labels=self.labels)
+        own = {name: value for name, value in weights.items() if not name.startswith(TUNED_ENCODER)}
+        parser = Parser(self.config, self.vocabulary, own, card=card, labels=self.labels)
+        if self.encoder:
+            encoder = self.encoder.encoder
+            if self.encoder.tuned:
+                encoder = self._written_encoder(encoder, weights)
+            write_reference(self.folder, encoder.reference)
+            parser.encoder = encoder
         if last:
             gold = [(sentence.heads, sentence.relations) for sentence in self.dev]
             parser.temperature = fitted(parser.scores(self.dev_sentences, retag=bool(self.labels)), gold)
         parser.write(self.folder)
 
-
-def _with_gold(sentence: Sentence, vocabulary: Vocabulary, labels: Labels | None) -> Encoded:
-    encoded = vocabulary.encode(sentence)
-    return encoded._replace(labels=gold_labels(sentence, labels)) if labels else encoded
+    def _written_encoder(
+        self, encoder: ContextualEncoder, weights: Mapping[str, NDArray[Any]]
+    ) -> ContextualEncoder:
+        """The encoder with these weights, which is in the model folder now."""
+        prefix = f"{TUNED_ENCODER}model."
+        tensors = {
+            name.removeprefix(prefix): torch.from_numpy(value)
+            for name, value in weights.items()
+            if name.startswith(prefix)
+        }
+        with replacing_folder(self.folder / ENCODER) as new:
+            encoder.write(new, tensors)
+        tuned = ContextualEncoder(self.folder / ENCODER, encoder.layers)
+        tuned.reference = replace(tuned.reference, bundled=True)
+        return tuned
 
 
 class DevTrees:

@@ -170,11 +170,16 @@ class Run(ABC):
             value = float(loss.detach())
             self.check_finite("loss", value)
             loss.backward()
-            self.adam.step(rate * self._rate_left(epoch, done / all_words))
+            current = rate * self._rate_left(epoch, done / all_words)
+            self.adam.step(current, self.encoder_rate(current, epoch, done / all_words))
             done += words
             total += value * words
             self.listener.batch(words, value)
         return total / all_words
+
+    def encoder_rate(self, rate: float, epoch: int, done: float) -> float:
+        """The rate of a tuned encoder where that of the other weights is `rate`."""
+        return 0.0
 
     def check_finite(self, name: str, value: float) -> None:
         if not math.isfinite(value):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from biatt.config import Config
 from biatt.decode.temperature import fitted
@@ -21,48 +22,49 @@ from biatt.training.listener import Listener, Silent
 from biatt.training.records import best_record
 from biatt.training.treebank import Treebank, read_treebank
 
+if TYPE_CHECKING:
+    from biatt.training.encoder import EncoderInput
+    from biatt.training.run import Job
+
 
 def train(
     train: str | Path | Sequence[str | Path], *, out: str | Path, dev: str | Path | None = None,
     dev_fraction: float = 0.05, config: Config | None = None, embeddings: str | Path | None = None,
+    encoder: str | Path | None = None, bundle_encoder: bool = False, features: str | Path | None = None,
     pipeline: PipelineConfig | None = None, ensemble: int = 1, search_rate: bool = False, seed: int = 1,
     threads: int = 1, device: str = "cpu", resume: bool = False, licence: str = "not stated",
     command: str = "", listener: Listener | None = None,
 ) -> Parser:  # fmt: skip
     """Train a model on CoNLL files and write it to the folder `out`; returns its parser.
 
-    Without `dev`, a random `dev_fraction` of the training sentences is held out, as in the paper. `resume`
-    continues an interrupted training of the same options. With `pipeline`, the parser takes words without
-    tags and chooses tags and lemmas itself, and a tokeniser is trained as well. `ensemble` is a number of
-    parsers to train, with consecutive seeds; their probabilities are averaged. `licence` and `command` are
-    for the model card.
+    Without `dev`, a random `dev_fraction` of the training sentences is held out, as in the paper. `encoder`
+    is the folder of a contextual encoder, which `bundle_encoder` copies into the model, and `features` one
+    for its features. With `pipeline`, the parser chooses tags and lemmas too, and a tokeniser is trained.
+    `ensemble` is a number of parsers with consecutive seeds, whose probabilities are averaged. `resume`
+    continues an interrupted training. `licence` and `command` are for the model card.
     """
     from biatt.network.scoring import torch_device  # says what to install if there is no torch
-    from biatt.training.parser_run import train_parsers
-    from biatt.training.pipeline import check_format, train_tokeniser
+    from biatt.training.encoder import checksum, description, open_encoder
+    from biatt.training.pipeline import check_format
     from biatt.training.run import Job
 
     _check_numbers(seed=seed, threads=threads, ensemble=ensemble)
-    torch_device(device)  # an error now is better than one after hours of a tokeniser's training
+    torch_device(device)  # an error now is better than one after hours of training
     files = [train] if isinstance(train, (str, Path)) else list(train)
     treebank = read_treebank(files, dev, dev_fraction=dev_fraction, seed=seed)
     vectors = read_vectors(embeddings) if embeddings else None
     config, out = _with_vectors(_completed(config, pipeline), vectors, embeddings), Path(out)
     if pipeline:
         check_format(treebank)
-    options = [config, ensemble, pipeline, seed, threads, search_rate]
+    config, contextual = open_encoder(encoder, config, bundle_encoder, features, out, device, ensemble)
+    options = [config, ensemble, pipeline, seed, threads, search_rate, checksum(contextual)]
     fingerprint = fingerprint_of(options, vectors, treebank.train, treebank.dev)
     sources = treebank.train_files, treebank.dev_file, str(embeddings) if embeddings else None
-    origin = Origin(*sources, seed, threads, licence, command, members=ensemble)
+    origin = Origin(*sources, seed, threads, licence, command, ensemble, encoder=description(contextual))
     with claimed(out, fingerprint, resume=resume):
         job = Job(out, fingerprint, seed, threads, listener or Silent())
-        if _is_complete(out, ensemble, pipeline):
-            job.listener.message(f"{out} is already trained.")
-        else:
-            if pipeline:
-                train_tokeniser(job, pipeline.tokeniser, treebank)
-            train_parsers(job, config, treebank, vectors, origin, search_rate=search_rate, device=device)
-        return _finished(out, treebank, origin, device=device)
+        _train_networks(job, config, pipeline, treebank, vectors, origin, contextual, search_rate, device)
+        return _finished(out, treebank, origin, contextual, device=device)
 
 
 def _check_numbers(*, seed: int, threads: int, ensemble: int) -> None:
@@ -91,13 +93,26 @@ def _with_vectors(config: Config, vectors: WordVectors | None, name: str | Path 
     return replace(config, model=replace(config.model, embedding=width))
 
 
-def _is_complete(out: Path, ensemble: int, pipeline: PipelineConfig | None) -> bool:
-    """Whether all networks have been trained."""
-    parts = [out, *(member_folder(out, number) for number in range(2, ensemble + 1))]
-    return all(map(is_finished, [*parts, out / TOKENISER] if pipeline else parts))
+def _train_networks(
+    job: Job, config: Config, pipeline: PipelineConfig | None, treebank: Treebank,
+    vectors: WordVectors | None, origin: Origin, encoder: EncoderInput | None, search_rate: bool, device: str,
+) -> None:  # fmt: skip
+    """Train those networks that are not finished."""
+    from biatt.training.parser_run import train_parsers
+    from biatt.training.pipeline import train_tokeniser
+
+    parts = [job.out, *(member_folder(job.out, number) for number in range(2, origin.members + 1))]
+    if all(map(is_finished, [*parts, job.out / TOKENISER] if pipeline else parts)):
+        job.listener.message(f"{job.out} is already trained.")
+        return
+    if pipeline:
+        train_tokeniser(job, pipeline.tokeniser, treebank)
+    train_parsers(job, config, treebank, vectors, origin, encoder, search_rate=search_rate, device=device)
 
 
-def _finished(out: Path, treebank: Treebank, origin: Origin, *, device: str) -> Parser:
+def _finished(
+    out: Path, treebank: Treebank, origin: Origin, encoder: EncoderInput | None, *, device: str
+) -> Parser:
     """The trained parser; the temperature of an ensemble, which its members do not know, and the card."""
     parser = Parser.load(out, device=device)
     origin = replace(origin, label_accuracies=label_accuracies(out))
@@ -113,4 +128,6 @@ def _finished(out: Path, treebank: Treebank, origin: Origin, *, device: str) -> 
         best = {"dev_uas": result.uas, "dev_las": result.las, "epoch": "each member's own"}
     parser.card = model_card(parser.config, parser.vocabulary, origin, best)
     parser.write(out)
+    if encoder:
+        encoder.finish()
     return parser
