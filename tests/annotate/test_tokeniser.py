@@ -54,14 +54,14 @@ def test_what_is_written_can_be_read(tmp_path: Path) -> None:
 
 def test_blank_line_ends_a_sentence_and_a_line_end_does_not() -> None:
     tokeniser = random_tokeniser()
-    tokeniser.network.weights["out_bias"][:] = [50, 0, 0, 50, 0]  # nothing ends anywhere
+    tokeniser.network.weights["out_bias"][:] = [1e4, 0, 0, 1e4, 0]  # nothing ends anywhere
     (found,) = tokeniser.split(["one\ntwo\n \t\nthree"])
     assert [sentence.forms for sentence in found] == [["one", "two"], ["three"]]
 
 
 def test_token_may_hold_a_space_where_the_treebank_had_one() -> None:
     tokeniser = random_tokeniser(spaces=True)
-    tokeniser.network.weights["out_bias"][:] = [50, 0, 0, 50, 0]
+    tokeniser.network.weights["out_bias"][:] = [1e4, 0, 0, 1e4, 0]
     (found,) = tokeniser.split(["10 000\nmen"])
     assert [sentence.forms for sentence in found] == [["10 000 men"]]
 
@@ -69,7 +69,7 @@ def test_token_may_hold_a_space_where_the_treebank_had_one() -> None:
 def test_text_without_any_end_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "LONGEST_SENTENCE", 7)
     tokeniser = random_tokeniser()
-    tokeniser.network.weights["out_bias"][:] = [50, 0, 0, 50, 0]
+    tokeniser.network.weights["out_bias"][:] = [1e4, 0, 0, 1e4, 0]
     (found,) = tokeniser.split(["a " * 16])
     assert [len(sentence) for sentence in found] == [7, 7, 2]
 
@@ -87,20 +87,26 @@ def test_windows_decide_about_every_character_once(monkeypatch: pytest.MonkeyPat
 
 
 def test_line_breaks_are_symbols_of_the_characters_beside_them() -> None:
-    paragraph = Paragraph.from_text("ab a\n\nbabab abc\n b")
-    characters = Characters.build([paragraph], min_count=1)
-    plain = characters.encode(paragraph._replace(line_ends=[]))
-    places = {
-        i: {characters.symbols[row - 1] for row in set(rows) - set(plain[i])}
-        for i, rows in enumerate(characters.encode(paragraph))
-        if rows != plain[i]
-    }
-    # The first line has four characters, and the next word would not have fitted; at the second, it would.
-    assert places == {2: {"nfull0"}, 3: {"n"}, 10: {"nfull0"}, 11: {"n"}}
-    ragged = Paragraph.from_text("ab\nab\n" + "abba " * 30)
-    symbols = set(Characters.build([ragged], min_count=1).symbols)
-    assert {"n", "nfits0"} <= symbols
-    assert not any(symbol.startswith("nfull") for symbol in symbols)
+    """Except where the lines may be wrapped: the next word would make a line longer than the longest."""
+
+    def line_symbols(text: str) -> dict[int, set[str]]:
+        paragraph = Paragraph.from_text(text)
+        characters = Characters.build([paragraph], min_count=1)
+        plain = characters.encode(paragraph._replace(line_ends=[]))
+        return {
+            i: {characters.symbols[row - 1] for row in set(rows) - set(plain[i])}
+            for i, rows in enumerate(characters.encode(paragraph))
+            if rows != plain[i]
+        }
+
+    assert line_symbols("ab a\n\nbabab abc ab\n b") == {2: {"n0"}, 3: {"n"}, 12: {"n1"}, 13: {"n"}}
+    wrapped = "abba " * 12 + "\n" + "abba " * 11 + "a\n" + "abba " * 3
+    assert line_symbols(wrapped) == {}
+    headline = len("abbaab") - 1
+    assert line_symbols(f"abba ab\n{wrapped}") == {headline: {"n0"}, headline + 1: {"n"}}
+    assert line_symbols(f"{wrapped}\nab") == {(12 + 11 + 3) * 4: {"n1"}, (12 + 11 + 3) * 4 + 1: {"n"}}
+    long_line = "abba " * 40
+    assert line_symbols(f"{long_line}\n{long_line}") == {159: {"n12"}, 160: {"n"}}
 
 
 def test_line_break_can_end_a_sentence() -> None:

@@ -36,6 +36,7 @@ WINDOW = 400  # characters whose labels a window gives
 MARGIN = 60  # characters on either side that the network reads too
 BATCH_CHARACTERS = 3000  # the fastest of 1500 to 12000
 LONGEST_SENTENCE = 1000  # words: a text without any end of sentence is cut here
+WRAPPED = 40, 120  # characters, from and to, in the longest line of text that may be wrapped
 LONGEST_LINE = 12  # tens of characters: the lengths of longer lines are not distinguished
 LONGEST_CHUNK = 20  # characters between spaces that are embedded as a whole too
 REMEMBERED_CHUNKS = 50_000  # whose rows are cached
@@ -111,8 +112,7 @@ def _spelled(chunk: str) -> Iterator[list[str]]:
 def _line_symbols(paragraph: Paragraph) -> Iterator[tuple[int, str]]:
     """Characters beside a line break, and the symbols that they have for that.
 
-    The last one of a line has the line's length, and whether the next chunk would have fitted into a line as
-    long as the longest: then the break has another reason.
+    Where lines may be wrapped, a break is like any space: the next chunk would make a line longer than all.
     """
     if not paragraph.line_ends:
         return
@@ -122,8 +122,9 @@ def _line_symbols(paragraph: Paragraph) -> Iterator[tuple[int, str]]:
     longest = max(lengths)
     for end, length in zip(paragraph.line_ends, lengths, strict=False):
         fits = length + 1 + len(paragraph.chunks[end + 1]) <= longest
-        yield int(ends[end]) - 1, f"n{'fits' if fits else 'full'}{min(length // 10, LONGEST_LINE)}"
-        yield int(ends[end]), "n"
+        if fits or not WRAPPED[0] <= longest <= WRAPPED[1]:
+            yield int(ends[end]) - 1, f"n{min(length // 10, LONGEST_LINE)}"
+            yield int(ends[end]), "n"
 
 
 class Tokeniser:

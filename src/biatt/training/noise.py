@@ -35,7 +35,7 @@ OF_WORDS: tuple[OfWords, ...] = get_args(OfWords)
 OF_SPACES: tuple[OfSpaces, ...] = get_args(OfSpaces)
 KINDS: tuple[OfWords | OfSpaces, ...] = (*OF_WORDS, *OF_SPACES)
 LONGEST_STRETCH = 10  # sentences: a longer paragraph is noised in parts
-WIDTHS = 30, 100  # characters in a line of wrapped text
+WIDTHS = 45, 100  # characters in a line of wrapped text
 
 _HEAD_NUMBER = re.compile(r"(?:(?<=\|)|^)\d+(?=[.:]|$)")  # in DEPS, or a PHEAD
 
