@@ -37,7 +37,7 @@ from biatt.encoding.vocabulary import Encoded, Vocabulary
 from biatt.evaluation.results import Attachment, Ratio, Score
 from biatt.parser import Parser
 from biatt.recipes.records import Record, Scoring
-from biatt.weights import NO_LABELS, labeller_shapes, parser_shapes
+from biatt.weights import FROZEN, NO_LABELS, labeller_shapes, packed_rows, parser_shapes
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -52,6 +52,13 @@ TREEBANK = generate(60)
 CHARACTERS = Characters.build(
     [Paragraph.from_text("\n".join(" ".join(s.forms) for s in generate(40, seed=3)))], min_count=1
 )
+
+
+def frozen_vectors(config: ParserConfig, *, seed: int = 0) -> dict[str, Any]:
+    """Random word vectors, packed."""
+    draw = np.random.default_rng(seed)
+    table = draw.normal(0, 1, (config.vector_rows, config.vector_width)).astype(np.float32)
+    return dict(zip(FROZEN, packed_rows(table), strict=True))
 
 
 def random_parser(
@@ -69,11 +76,15 @@ def random_parser(
     model = ParserConfig(hidden=hidden, min_count=1, **(variant or {}))
     config = Config(model)
     vocabulary = Vocabulary.build(TREEBANK, columns=model.columns, min_count=1, affixes=model.affixes)
+    if model.vector_width:
+        vocabulary = vocabulary.with_vectors(vocabulary.symbols["form"][: model.vector_rows])
     sizes = {"rows": vocabulary.size, "relations": len(vocabulary.relations)}
     labels = labels_of(TREEBANK) if model.tags else None
     shapes = parser_shapes(model, **sizes, labels=labels.sizes if labels else NO_LABELS)
     draw = np.random.default_rng(seed)
     weights = {name: draw.normal(0, deviation, shape).astype(np.float32) for name, shape in shapes.items()}
+    if model.vector_width:
+        weights |= frozen_vectors(model, seed=seed)
     return Parser(config, vocabulary, weights, labels=labels, **options)
 
 

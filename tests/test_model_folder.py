@@ -18,13 +18,23 @@ import pytest
 
 from biatt.data.sentence import Sentence
 from biatt.errors import BiattError, ModelError
-from biatt.model_folder import CHECKPOINT, FOLDS, METRICS, MODELS, find_model, foreign_files, read_model
+from biatt.model_folder import (
+    CHECKPOINT,
+    FOLDS,
+    METRICS,
+    MODELS,
+    WEIGHTS,
+    find_model,
+    foreign_files,
+    read_model,
+)
 from biatt.parser import Parser, load
-from biatt.weights import row_scale
+from biatt.weights import EMBEDDINGS, FROZEN, row_scale
 from builders import TREEBANK, random_parser, random_tagger, random_tokeniser
 from failing_disk import FailingDisk, Killed
 
 OWN = ["config.json", "model.safetensors", "vocabulary.json"]
+VECTOR_VARIANT = {"vector_rows": 5, "vector_width": 3}
 TEXT = "The dog sees a bird. Dogs bark, ab!"
 
 
@@ -348,3 +358,26 @@ def test_words_without_tagger_and_tokeniser(tmp_path: Path) -> None:
     parser = load(tmp_path)
     assert (parser.tagger, parser.tokeniser, parser.card) == (None, None, None)
     assert len(list(parser.parse([Sentence.from_words(TREEBANK[0].forms)]))) == 1
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_frozen_vectors_are_saved_in_eight_bits(tmp_path: Path, packed: bool) -> None:
+    options = {"scale": row_scale(random_parser(VECTOR_VARIANT).weights[EMBEDDINGS])} if packed else {}
+    parser = random_parser(VECTOR_VARIANT, **options)
+    parser.save(tmp_path / "a")
+    again = load(tmp_path / "a")
+    for name in FROZEN:
+        assert again.weights[name].dtype == parser.weights[name].dtype
+        assert (again.weights[name] == parser.weights[name]).all()
+    again.save(tmp_path / "b")
+    assert (tmp_path / "a" / WEIGHTS).read_bytes() == (tmp_path / "b" / WEIGHTS).read_bytes()
+
+
+def test_words_must_be_as_many_as_vectors(tmp_path: Path) -> None:
+    random_parser(VECTOR_VARIANT).save(tmp_path / "m")
+    path = tmp_path / "m" / "vocabulary.json"
+    data = json.loads(path.read_text())
+    data["symbols"]["vector"].pop()
+    path.write_text(json.dumps(data))
+    with pytest.raises(ModelError, match="4 words have a vector, but there are 5 vectors"):
+        load(tmp_path / "m")

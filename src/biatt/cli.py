@@ -90,7 +90,11 @@ def train(
         str | None, typer.Option(metavar="N", help="Hidden size, or a language of the paper for its size.")
     ] = None,
     embeddings: Annotated[
-        Path | None, typer.Option(help="Word vectors: word2vec text or binary, GloVe, fastText .vec.")
+        Path | None,
+        typer.Option(
+            help="Word vectors: word2vec text or binary, GloVe, fastText .vec. The setting vector_rows says "
+            "how many the model keeps beside its own."
+        ),
     ] = None,
     encoder: Annotated[
         Path | None,

@@ -154,6 +154,12 @@ class ParserConfig(TaggerConfig):
         "encoder's own embeddings; empty: four from its middle on",
     )
     feature_width: int = setting(0, "width of these layers; --encoder sets it")
+    vector_rows: int = setting(
+        0,
+        "words of --embeddings, the first of the file, whose vectors are kept as they are and added to the "
+        "token embeddings; 0: the vectors only initialise the embeddings of known forms, as in the paper",
+    )
+    vector_width: int = setting(0, "width of the vectors that are kept; --embeddings sets it")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -162,6 +168,9 @@ class ParserConfig(TaggerConfig):
         ascending = list(self.feature_layers) == sorted(set(self.feature_layers))
         check(ascending, "feature_layers must be different and ascending")
         check(bool(self.feature_layers) or not self.feature_width, "feature_width needs feature_layers")
+        check(self.vector_rows >= 0, "vector_rows must be 0 or more")
+        check(self.vector_width >= 0, "vector_width must be 0 or more")
+        check(self.vector_rows > 0 or not self.vector_width, "vector_width needs vector_rows above 0")
         check(self.pair_hidden >= 0, "pair_hidden must be 0 or more")
         check(bool(self.columns), "columns must name at least one column")
         unknown = [name for name in self.columns if name not in COLUMNS]

@@ -21,6 +21,9 @@ from biatt.weights import (
     AFFIX,
     EMBEDDINGS,
     SCALE,
+    VECTOR,
+    VECTOR_SCALE,
+    VECTORS,
     Shapes,
     check_shapes,
     column_rows,
@@ -43,6 +46,7 @@ FIXED_SETTINGS: dict[str, Any] = {"reset": "before", "shared_memory_projection":
 
 LARGEST_WEIGHT = 1e6  # far above any trained weight; below it, no sum in a network overflows
 LEAST_SCALE = 1e-30
+ALWAYS_PACKED = {VECTORS: "I8", VECTOR_SCALE: "F32"}
 LEAST_TEMPERATURE, LARGEST_TEMPERATURE = 1e-3, 1e3
 
 _VALUE = re.compile(r"[^\t\n]+")  # of a column of a CoNLL line
@@ -122,7 +126,11 @@ def expected_shapes(symbols: Any, config: Any, kind: Kind) -> Shapes:
 
 def _parser_shapes(data: Any, config: Any) -> Shapes:
     _check_names(data, "the vocabulary", ("symbols", "relations", *(["labels"] if config.tags else [])))
-    rows = _checked_rows(data["symbols"], (*config.columns, *([AFFIX] if config.affixes else [])))
+    others = [*([AFFIX] if config.affixes else []), *([VECTOR] if config.vector_width else [])]
+    rows = _checked_rows(data["symbols"], (*config.columns, *others))
+    words = len(data["symbols"].get(VECTOR, []))
+    vectors = config.vector_rows if config.vector_width else 0
+    require(words == vectors, f"{words:,} words have a vector, but there are {vectors:,} vectors")
     _check_values(data["relations"], "the relations", _VALUE)
     labels = _checked_labels(data["labels"]) if config.tags else {}
     require(not config.feature_layers or config.feature_width > 0, "the feature_layers have no feature_width")
@@ -211,12 +219,16 @@ def _check_values(values: Any, what: str, form: re.Pattern[str], *, different: b
 
 
 def check_header(types: Mapping[str, str], shapes: Mapping[str, list[int]], expected: Shapes) -> None:
-    """Weights are float32, or packed: embeddings of 8 bits with a float32 scale, and float16."""
+    """Weights are float32, or packed: embeddings of 8 bits with a float32 scale, and float16.
+
+    Frozen word vectors are always packed.
+    """
     packed = SCALE in types
     scale: Shapes = {SCALE: expected[EMBEDDINGS][:1]} if packed else {}
     check_shapes(shapes, expected | scale)
+    kinds = ALWAYS_PACKED | {EMBEDDINGS: "I8", SCALE: "F32"} if packed else ALWAYS_PACKED
     for name, found in types.items():
-        wanted = {EMBEDDINGS: "I8", SCALE: "F32"}.get(name, "F16") if packed else "F32"
+        wanted = kinds.get(name, "F16" if packed else "F32")
         require(found == wanted, f"the weights {name} have the type {found} instead of {wanted}")
 
 
@@ -225,8 +237,9 @@ def check_numbers(weights: Mapping[str, NDArray[Any]]) -> None:
     for name, values in weights.items():
         if values.size and values.dtype != np.int8:
             least, largest = float(values.min()), float(values.max())  # NaN if any number is
-            limit = LARGEST_WEIGHT / 128 if name == SCALE else LARGEST_WEIGHT
-            fine = largest <= limit and least >= (LEAST_SCALE if name == SCALE else -limit)
+            is_scale = name in (SCALE, VECTOR_SCALE)
+            limit = LARGEST_WEIGHT / 128 if is_scale else LARGEST_WEIGHT
+            fine = largest <= limit and least >= (LEAST_SCALE if is_scale else -limit)
             require(fine, f"the weights {name} contain a number that is not finite or out of range")
 
 

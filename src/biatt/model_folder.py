@@ -33,7 +33,7 @@ from biatt.encoder_folder import FILES as ENCODER_FILES
 from biatt.encoder_folder import EncoderReference, copy_encoder
 from biatt.errors import ModelError
 from biatt.model_check import VERSION, Kind, check_header, check_numbers, checked_settings, expected_shapes
-from biatt.weights import EMBEDDINGS, SCALE, Shapes, pack, unpack
+from biatt.weights import EMBEDDINGS, FROZEN, SCALE, Shapes, pack, unpack
 
 MODELS = Path(__file__).parent / "models"  # bundled with the package
 
@@ -303,10 +303,14 @@ def write_model(folder: str | Path, model: Model) -> None:
     for name, data in files.items():
         with replacing(folder / name) as file:
             file.write(data)
-    number = np.float32 if model.scale is None else None  # else of the packed form
+    if model.scale is None:
+        weights = {
+            name: value if name in FROZEN else np.asarray(value, np.float32)
+            for name, value in weights.items()
+        }
     with replacing(folder / WEIGHTS) as file:
         # Of an array that is not in one piece, safetensors would write the rows in the wrong order.
-        file.write(save({name: np.ascontiguousarray(value, number) for name, value in weights.items()}))
+        file.write(save({name: np.ascontiguousarray(value) for name, value in weights.items()}))
 
 
 def write_reference(folder: str | Path, encoder: EncoderReference) -> None:

@@ -38,7 +38,7 @@ PAPER_HIDDEN = {
 
 # experiments/README.md says how these were chosen, and what each is worth.
 BEST = Config(
-    ParserConfig(affixes=4, layers=2, query_input="memory", pair_hidden=128),
+    ParserConfig(affixes=4, layers=2, query_input="memory", pair_hidden=128, vector_rows=100_000),
     ParserTrainingConfig(
         beta2=0.9,
         batch_words=200,

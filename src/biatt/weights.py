@@ -20,9 +20,13 @@ Shapes = dict[str, tuple[int, ...]]
 EMBEDDINGS = "E.weight"  # (rows, width); `column_rows` says what each row is for
 SCALE = "E.scale"  # (rows,): what the 8-bit numbers of packed embeddings are multiplied by
 
+# Word vectors that training does not change: always packed, and no part of a checkpoint.
+VECTORS, VECTOR_SCALE = "vectors.weight", "vectors.scale"
+FROZEN = (VECTORS, VECTOR_SCALE)
 
 ROOT = 0  # the row of E that is the whole embedding of the ROOT token
 AFFIX = "affix"  # the name of a form's spelling, which is embedded like a column
+VECTOR = "vector"  # the name of the words with such a vector; their rows follow those of E
 BAGS = ("feats", AFFIX)  # a token has any number of these symbols; unknown ones are left out
 
 
@@ -82,6 +86,10 @@ def parser_shapes(
         shapes["features.shift"] = (layers, width)  # − the mean of each number of a layer
         shapes["features.factor"] = (layers, width)  # 1 / its standard deviation
         shapes["features.P"] = (width, h)
+    if config.vector_width:
+        shapes[VECTORS] = (config.vector_rows, config.vector_width)
+        shapes[VECTOR_SCALE] = (config.vector_rows,)
+        shapes["vectors.P"] = (config.vector_width, h)
     if config.tags:
         shapes["tags.out"] = (2 * h, sum(labels.values()))
         shapes["tags.out_bias"] = (sum(labels.values()),)
@@ -137,6 +145,14 @@ def row_scale(embeddings: NDArray[np.float32]) -> NDArray[np.float32]:
     return scale
 
 
+def packed_rows(
+    table: NDArray[np.float32], scale: NDArray[np.float32] | None = None
+) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
+    """The rows of a table in 8 bits, and what each is multiplied by."""
+    scale = row_scale(table) if scale is None else scale
+    return np.round(table / scale[:, None]).astype(np.int8), scale
+
+
 def pack(
     weights: Mapping[str, NDArray[Any]], scale: NDArray[np.float32] | None = None
 ) -> dict[str, NDArray[Any]]:
@@ -144,17 +160,20 @@ def pack(
 
     With the scale that `unpack` returned, its weights are packed into the same bits again.
     """
-    embeddings = weights[EMBEDDINGS].astype(np.float32)
-    scale = row_scale(embeddings) if scale is None else scale
+    embeddings, scale = packed_rows(weights[EMBEDDINGS].astype(np.float32), scale)
     packed: dict[str, NDArray[Any]] = {
-        name: value.astype(np.float16) for name, value in weights.items() if name != EMBEDDINGS
+        name: value if name in FROZEN else value.astype(np.float16)
+        for name, value in weights.items()
+        if name != EMBEDDINGS
     }
-    return {**packed, EMBEDDINGS: np.round(embeddings / scale[:, None]).astype(np.int8), SCALE: scale}
+    return {**packed, EMBEDDINGS: embeddings, SCALE: scale}
 
 
 def unpack(packed: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """The weights that `pack` was given, as near as it keeps them, in float32."""
+    """The weights that `pack` was given, as near as it keeps them, in float32; frozen vectors stay packed."""
     weights = {
-        name: value.astype(np.float32) for name, value in packed.items() if name not in (EMBEDDINGS, SCALE)
+        name: value if name in FROZEN else value.astype(np.float32)
+        for name, value in packed.items()
+        if name not in (EMBEDDINGS, SCALE)
     }
     return {**weights, EMBEDDINGS: packed[EMBEDDINGS] * packed[SCALE][:, None]}

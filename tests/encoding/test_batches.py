@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,6 +15,7 @@ from biatt.encoding.batches import (
     in_batches,
     sentence_numbers,
     shuffled,
+    split_vectors,
     with_dropout,
     word_positions,
 )
@@ -203,3 +206,16 @@ def test_dropout_of_symbols_leaves_out_their_share() -> None:
     found = np.bincount(with_dropout(batch, becomes, shares, np.random.default_rng(1)).rows)
     assert (found[0], found[2]) == (10_000, 10_000)
     assert abs(found[1] - 8_000) < 200  # five standard deviations
+
+
+@given(st.lists(encoded_sentences(), min_size=1, max_size=4), st.integers(0, 12))
+def test_rows_of_vectors_are_split_off(sentences: list[Encoded], rows: int) -> None:
+    batch = collate(sentences)
+    of_table, vectors = split_vectors(batch, rows=rows)
+    found = []
+    for i, (start, end) in enumerate(pairwise(batch.offsets)):
+        bag = batch.rows[start:end].tolist()
+        ours = of_table.rows[of_table.offsets[i] : of_table.offsets[i + 1]].tolist()
+        assert ours == [row for row in bag if row < rows]
+        found += [(i, row - rows) for row in bag if row >= rows]
+    assert list(zip(vectors.positions.tolist(), vectors.rows.tolist(), strict=True)) == found

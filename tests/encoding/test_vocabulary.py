@@ -298,3 +298,20 @@ def test_affixes_of_another_text_are_added_by_the_number_of_its_words() -> None:
 def test_columns_that_a_vocabulary_does_not_have_are_not_added() -> None:
     vocabulary = build(CAT, columns=("upos",), min_count=1)
     assert vocabulary.extended({"cats": 2}, min_count=1, most=99).to_json() == vocabulary.to_json()
+
+
+def test_words_with_a_vector_have_a_row_past_those_of_the_table() -> None:
+    """A word is looked up as it is, then in lower case."""
+    plain = Vocabulary({"form": ["a", "The"], "upos": ["X"]}, ["r"])
+    vocabulary = plain.with_vectors(["the", "The", "bird"])
+    assert vocabulary.size == plain.size
+    forms = ["The", "THE", "Bird", "a"]
+    rows = [vocabulary.encode(Sentence.from_words([form])).rows[1:].tolist() for form in forms]
+    without = [plain.encode(Sentence.from_words([form])).rows[1:].tolist() for form in forms]
+    added = [[plain.size + 1], [plain.size], [plain.size + 2], []]
+    assert rows == [bag + more for bag, more in zip(without, added, strict=True)]
+    replacement, is_tag = vocabulary.dropped()
+    assert replacement[plain.size :].tolist() == [plain.size, plain.size + 1, plain.size + 2]
+    assert not is_tag[plain.size :].any()
+    again = Vocabulary.from_json(vocabulary.to_json())
+    assert again.to_json() == vocabulary.to_json()

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from biatt.encoding.word_vectors import WordVectors, read_vectors
 from biatt.errors import BiattError, FormatError
+from biatt.weights import VECTOR_SCALE, VECTORS
 
 SOURCE = Path(__file__).parents[2] / "src"
 
@@ -205,3 +206,15 @@ def test_missing_file_is_one_sentence(tmp_path: Path) -> None:
 def test_standard_input_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(gzip.compress(word2vec_binary(ANIMALS)))))
     check(read_vectors("-"), ANIMALS)
+
+
+def test_frozen_vectors_are_the_first_of_the_file_in_eight_bits() -> None:
+    table = np.random.default_rng(1).normal(0, 3, (4, 5)).astype(np.float32)
+    vectors = WordVectors(["the", "a", "the", "bird"], table)
+    words, weights = vectors.frozen(3)
+    assert words == ["the", "a", "bird"]
+    packed, scale = weights[VECTORS], weights[VECTOR_SCALE]
+    assert packed.dtype == np.int8
+    assert (np.abs(packed * scale[:, None] - table[[0, 1, 3]]) <= 0.501 * scale[:, None]).all()
+    assert vectors.frozen(1)[0] == ["the"]
+    assert vectors.frozen(9)[0] == words

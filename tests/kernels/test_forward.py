@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -18,13 +20,16 @@ from biatt.errors import ModelError
 from biatt.kernels.forward import FusedNetwork
 from biatt.network.model import BiAtt
 from biatt.network.scoring import scores
-from biatt.weights import parser_shapes
+from biatt.weights import VECTOR_SCALE, VECTORS, parser_shapes
 from builders import (
     RELATIONS,
     ROWS,
     VARIANTS,
+    encoded,
     every_ablation,
     every_variant,
+    frozen_vectors,
+    named,
     network,
     parts,
     random_sentences,
@@ -159,3 +164,42 @@ def test_weights_of_another_vocabulary_are_refused(size: dict[str, int]) -> None
     model = network({})
     with pytest.raises(ModelError, match="vocabulary"):
         FusedNetwork(model.config, weights_of(model), **size)
+
+
+@pytest.mark.parametrize("variant", [{}, {"layers": 2, "query_input": "memory", "pair_hidden": 5}], ids=named)
+def test_frozen_vectors_are_projected_and_added(variant: dict[str, Any]) -> None:
+    """With torch, without it, and as rows of E that are written into a network without vectors."""
+    vectors = {"vector_rows": 4, "vector_width": 3}
+    model, plain = small({**variant, **vectors}), small(variant)
+    frozen = frozen_vectors(model.config)
+    model.set_frozen(frozen)
+    model.float()
+    table = frozen[VECTORS] * frozen[VECTOR_SCALE][:, None]
+    treebank = random_sentences([5, 1, 3])
+    more = [  # with a vector at every second word
+        encoded(
+            [
+                [*sentence.rows[start:end], *([ROWS + j % 4] if j % 2 else [])]
+                for j, (start, end) in enumerate(pairwise(sentence.offsets[1:]))
+            ],
+            sentence.heads.tolist(),
+            sentence.relations.tolist(),
+        )
+        for sentence in treebank
+    ]
+    batch = collate(more)
+    weights = {**weights_of(model), **frozen}
+    fused = FusedNetwork(model.config, weights, rows=ROWS, relations=RELATIONS)
+    of_torch = split_scores(scores(model(batch)), batch.words)
+    assert_same(by_sentence(fused, batch), of_torch)
+    without = by_sentence(fused, collate(treebank))
+    assert not np.allclose(without[0].left, of_torch[0].left, atol=1e-4)
+
+    # E' = [E P; V P_v] with P' = 1 has the same sums.
+    with torch.no_grad():
+        projected = torch.cat([model.E.weight @ model.P, torch.from_numpy(table) @ model.vectors.P])
+    h = model.config.hidden
+    as_rows = BiAtt(replace(plain.config, embedding=h), rows=ROWS + 4, relations=RELATIONS)
+    state = {name: value for name, value in model.state_dict().items() if not name.startswith("vectors")}
+    as_rows.load_state_dict({**state, "E.weight": projected, "P": torch.eye(h)})
+    assert_same(of_torch, split_scores(scores(as_rows(batch)), batch.words))

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from safetensors import safe_open
 
 from biatt.config import Config, with_settings
 from biatt.data.conll import read, write
@@ -19,6 +21,7 @@ from biatt.data.toy_treebank import generate
 from biatt.encoding.vocabulary import Vocabulary
 from biatt.errors import ConfigError
 from biatt.evaluation.metrics import evaluate
+from biatt.model_folder import CHECKPOINT
 from biatt.options import ConllFormat
 from biatt.parser import Parser, load
 from biatt.training.parser_run import DevTrees
@@ -207,6 +210,45 @@ def test_resuming_with_other_vectors_is_refused(treebank: Path, tmp_path: Path) 
         train(treebank, out=out, config=SMALL, embeddings=tmp_path / "a.vec", listener=stop)
     with pytest.raises(ConfigError, match="other data"):
         train(treebank, out=out, config=SMALL, embeddings=tmp_path / "b.vec", resume=True)
+
+
+def test_frozen_vectors_stay_as_they_are_and_are_in_no_checkpoint(treebank: Path, tmp_path: Path) -> None:
+    values = write_vectors(tmp_path / "v.vec", ["the", "nowhere", "Ada", "never"], width=10)
+    config = with_settings(SMALL, ["vector_rows=3", "schedule=linear", "average=2"])
+    options: dict[str, Any] = {"dev": treebank, "config": config, "embeddings": tmp_path / "v.vec"}
+    messages = Messages()
+    parser = train(treebank, out=tmp_path / "a", **options, listener=messages)
+    assert "3 words have a vector of" in " ".join(messages.texts)
+    assert parser.config.model.vector_width == 10
+    assert parser.config.model.width == config.model.width
+    assert parser.vocabulary.symbols["vector"] == ["the", "nowhere", "Ada"]
+    vectors = parser.weights["vectors.weight"] * parser.weights["vectors.scale"][:, None]
+    np.testing.assert_allclose(vectors, values[:3], atol=0.05)
+    with pytest.raises(KeyboardInterrupt):
+        train(treebank, out=tmp_path / "b", **options, listener=InterruptedAt(2))
+    with safe_open(tmp_path / "b" / CHECKPOINT, "np") as file:
+        names = set(file.keys())
+    assert any(name.endswith("vectors.P") for name in names)
+    assert not any(name.endswith(("vectors.weight", "vectors.scale")) for name in names)
+    train(treebank, out=tmp_path / "b", **options, resume=True)
+    assert weights(tmp_path / "a") == weights(tmp_path / "b")
+
+
+def test_words_that_the_treebank_does_not_have_differ_by_their_vectors(
+    treebank: Path, tmp_path: Path
+) -> None:
+    write_vectors(tmp_path / "v.vec", ["the", "quux", "zork"], width=10)
+    config = with_settings(SMALL, ["vector_rows=9"])
+    parser = train(treebank, out=tmp_path / "m", config=config, embeddings=tmp_path / "v.vec")
+    assert parser.config.model.vector_rows == 3
+    texts = [["the", form] for form in ("quux", "Zork", "plugh", "xyzzy")]
+    quux, zork, *unknown = parser.scores([Sentence.from_words(words) for words in texts])
+    assert (quux.left != zork.left).any()
+    assert (unknown[0].left == unknown[1].left).all()
+    again = load(tmp_path / "m")
+    assert (again.scores([Sentence.from_words(texts[0])])[0].left == quux.left).all()
+    by_torch = load(tmp_path / "m", fused=False).scores([Sentence.from_words(texts[0])])[0]
+    np.testing.assert_allclose(by_torch.left, quux.left, rtol=1e-4, atol=1e-4)
 
 
 # Noise

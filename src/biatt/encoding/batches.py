@@ -72,6 +72,23 @@ def with_dropout(
     return batch._replace(rows=rows[kept], offsets=ends[batch.offsets])
 
 
+class VectorRows(NamedTuple):
+    """The words of a batch with a frozen vector."""
+
+    positions: NDArray[np.int64]
+    rows: Indices  # of the table of vectors
+
+
+def split_vectors(batch: Batch, *, rows: int) -> tuple[Batch, VectorRows]:
+    """The batch with rows of E only, and the rows that follow them in the vocabulary; E has `rows`."""
+    is_vector = batch.rows >= rows
+    places = np.flatnonzero(is_vector)
+    positions = np.searchsorted(batch.offsets, places, side="right") - 1
+    ends = np.concatenate([[0], np.cumsum(~is_vector)]).astype(np.int32)
+    of_table = batch._replace(rows=batch.rows[~is_vector], offsets=ends[batch.offsets])
+    return of_table, VectorRows(positions, batch.rows[places] - rows)
+
+
 def sentence_numbers(words: Indices) -> NDArray[np.int64]:
     """Which sentence of the batch each position belongs to."""
     return np.repeat(np.arange(len(words)), words + 1)

@@ -2,7 +2,7 @@
 
 A token embedding is a sum (section 2.1), so the symbols of all columns share one table. A token is a bag of
 rows: its form, lemma and tags, each of its morphological features and, with affixes, parts of its spelling,
-which are known for many forms that are not.
+which are known for many forms that are not. A word with a frozen vector has a row past the last one of E.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from biatt.config import COLUMNS
 from biatt.data.sentence import FEATS, FORM, Sentence
 from biatt.encoding.doubts import Doubts
 from biatt.encoding.features import Features, Pieces
-from biatt.weights import AFFIX, ROOT, column_rows
+from biatt.weights import AFFIX, ROOT, VECTOR, column_rows
 
 Indices = NDArray[np.int32]
 
@@ -51,7 +51,7 @@ class Vocabulary:
     """The rows of E for the symbols of each column, and the relations."""
 
     def __init__(self, symbols: Mapping[str, Sequence[str]], relations: Sequence[str]) -> None:
-        self.symbols = {name: list(symbols[name]) for name in (*COLUMNS, AFFIX) if name in symbols}
+        self.symbols = {name: list(symbols[name]) for name in (*COLUMNS, AFFIX, VECTOR) if name in symbols}
         self.relations = list(relations)
         self._relation_ids = {relation: i for i, relation in enumerate(self.relations)}
         columns, self.size = column_rows(self.symbols)
@@ -60,6 +60,8 @@ class Vocabulary:
             name: dict(zip(self.symbols[name], range(rows.first, self.size), strict=False))
             for name, rows in columns.items()
         }
+        vectors = self.symbols.get(VECTOR, [])
+        self._vectors = dict(zip(vectors, range(self.size, self.size + len(vectors)), strict=True))
         affixes = [len(item) - 1 for item in self.symbols.get(AFFIX, []) if item[0] in "<>"]
         self._longest_affix = max(affixes, default=0)
         self._bags: dict[tuple[str, ...], tuple[int, ...]] = {}
@@ -114,8 +116,13 @@ class Vocabulary:
         return self._rows[column].get(symbol)
 
     def dropped(self) -> tuple[Indices, NDArray[np.bool_]]:
-        """The row that replaces each dropped row, -1 for none (`with_dropout`); is the row that of a tag?"""
-        replacement, is_tag = np.full(self.size, -1, np.int32), np.zeros(self.size, bool)
+        """The row that replaces each dropped row, -1 for none (`with_dropout`); is the row that of a tag?
+
+        Rows of word vectors are not dropped: unlike those of forms, words of other texts have them too.
+        """
+        size = self.size + len(self._vectors)
+        replacement, is_tag = np.full(size, -1, np.int32), np.zeros(size, bool)
+        replacement[self.size :] = range(self.size, size)
         replacement[ROOT] = ROOT
         for name, known in self._rows.items():
             rows = list(known.values())
@@ -150,10 +157,17 @@ class Vocabulary:
                     rows.extend(known[part] for part in _morphemes(key[-1]) if part in known)
                 else:
                     rows.append(known.get(key[COLUMNS.index(name)], self._unknown[name]))
+            vector = self._vectors.get(key[0], self._vectors.get(key[0].lower()))
+            if vector is not None:
+                rows.append(vector)
             if len(self._bags) >= REMEMBERED_TOKENS:
                 self._bags.clear()
             bag = self._bags[key] = tuple(rows)
         return bag
+
+    def with_vectors(self, words: Sequence[str]) -> Vocabulary:
+        """The vocabulary with these words as those that have a frozen vector."""
+        return Vocabulary({**self.symbols, VECTOR: words}, self.relations)
 
     def to_json(self) -> dict[str, Any]:
         return {"symbols": self.symbols, "relations": self.relations}

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from biatt.data.files import reading
 from biatt.errors import FormatError
+from biatt.weights import VECTOR_SCALE, VECTORS, packed_rows
 
 HEAD_BYTES = 1 << 16  # the part of a file that tells text from binary vectors
 _BLOCK_BYTES = 1 << 20  # far more than a word and its vector
@@ -31,6 +32,12 @@ class WordVectors:
     @property
     def words(self) -> list[str]:
         return list(self._index)
+
+    def frozen(self, rows: int) -> tuple[list[str], dict[str, NDArray[Any]]]:
+        """The first words, which are the most frequent ones, and their vectors as weights of a network."""
+        words = self.words[:rows]
+        vectors, scale = packed_rows(self.vectors[[self._index[word] for word in words]])
+        return words, {VECTORS: vectors, VECTOR_SCALE: scale}
 
     def get(self, form: str) -> NDArray[np.float32] | None:
         i = self._index.get(form, self._index.get(form.lower()))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from biatt.config import DIRECTIONS, EncoderConfig, ParserConfig
 from biatt.data.scores import RelationLayer, Scores
-from biatt.encoding.batches import Batch, word_positions
+from biatt.encoding.batches import Batch, split_vectors, word_positions
 from biatt.encoding.labels import NO_LABEL
 from biatt.kernels import recurrences
 from biatt.kernels.components import (
@@ -24,7 +24,16 @@ from biatt.kernels.components import (
 )
 from biatt.kernels.products import Floats, aligned, pack
 from biatt.kernels.recurrences import GruWeights, sentence_groups
-from biatt.weights import NO_LABELS, Shapes, check_shapes, fed_labels, memory_layers, parser_shapes
+from biatt.weights import (
+    NO_LABELS,
+    VECTOR_SCALE,
+    VECTORS,
+    Shapes,
+    check_shapes,
+    fed_labels,
+    memory_layers,
+    parser_shapes,
+)
 
 
 class FusedEncoder:
@@ -39,7 +48,9 @@ class FusedEncoder:
         self.config = config
         check_shapes({name: value.shape for name, value in weights.items()}, expected)
         self.weights: dict[str, Floats] = {
-            name: np.ascontiguousarray(value, np.float32) for name, value in weights.items()
+            name: np.ascontiguousarray(value, np.float32)
+            for name, value in weights.items()
+            if name != VECTORS
         }
         self.P = pack(self.weights["P"])
         self.memory = [_packed_gru(self.weights, name) for name in memory_layers(config)]
@@ -76,6 +87,8 @@ class FusedNetwork(FusedEncoder):
         shapes = parser_shapes(config, rows=rows, relations=relations, labels=labels)
         super().__init__(config, weights, shapes)
         w = self.weights
+        if config.vector_width:
+            self.vectors = weights[VECTORS]
         self.fed_labels = fed_labels(labels)
         self.directions, self.W = DIRECTIONS[config.directions], _pack_each(w["W"])
         if config.feedback:
@@ -88,7 +101,7 @@ class FusedNetwork(FusedEncoder):
         """The scores of all sentences of the batch, one after the other."""
         w, words = self.weights, batch.words
         is_word = word_positions(words)
-        x = self.embed(batch, self._features(batch, is_word) if self.config.feature_layers else None)
+        x = self._embeddings(batch, is_word)
         m, label_scores = self.encode(x, batch, self.memory[:1]), None
         if self.config.tags:
             label_scores = self._add_tags(m, batch, is_word)
@@ -104,15 +117,28 @@ class FusedNetwork(FusedEncoder):
         left = log_a[0]
         return Scores(left, left if len(log_a) == 1 else log_a[1], logits, layer, label_scores)
 
-    def _features(self, batch: Batch, is_word: NDArray[np.int64]) -> Floats:
-        """The projected features of a contextual encoder, (M, h)."""
+    def _embeddings(self, batch: Batch, is_word: NDArray[np.int64]) -> Floats:
+        """x (M, h), with the summands of the settings."""
+        config, w = self.config, self.weights
+        if not (config.feature_layers or config.vector_width):
+            return self.embed(batch)
+        summand = np.zeros((len(batch.offsets) - 1, config.hidden), np.float32)
+        if config.feature_layers:
+            summand[is_word] = self._features(batch)
+        if config.vector_width:
+            batch, (positions, rows) = split_vectors(batch, rows=len(w["E.weight"]))
+            vectors = self.vectors[rows] * w[VECTOR_SCALE][rows, None]
+            summand[positions] += vectors @ w["vectors.P"]
+        return self.embed(batch, summand)
+
+    def _features(self, batch: Batch) -> Floats:
+        """The projected features of a contextual encoder, (N, h)."""
         w = self.weights
         assert batch.features is not None
         layers = (batch.features + w["features.shift"]) * w["features.factor"]
         mix = np.exp(w["features.mix"] - w["features.mix"].max())
-        summand = np.zeros((len(batch.offsets) - 1, self.config.hidden), np.float32)
-        summand[is_word] = np.einsum("nlw,l->nw", layers, mix / mix.sum()) @ w["features.P"]
-        return summand
+        projected: Floats = np.einsum("nlw,l->nw", layers, mix / mix.sum()) @ w["features.P"]
+        return projected
 
     def _add_tags(self, m: Floats, batch: Batch, is_word: NDArray[np.int64]) -> Floats:
         """Add the expected embeddings of the tags to m; returns the scores of all labels, (N, labels)."""

@@ -15,18 +15,27 @@ multiply first: mW is one large product outside the recurrence.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
 from biatt.config import DIRECTIONS, EncoderConfig, ParserConfig
-from biatt.encoding.batches import Batch, sentence_numbers, word_positions
+from biatt.encoding.batches import Batch, sentence_numbers, split_vectors, word_positions
 from biatt.encoding.labels import NO_LABEL
 from biatt.encoding.vocabulary import Indices
-from biatt.weights import NO_LABELS, fed_labels, labeller_shapes, memory_layers, parser_shapes
+from biatt.weights import (
+    FROZEN,
+    NO_LABELS,
+    VECTORS,
+    fed_labels,
+    labeller_shapes,
+    memory_layers,
+    parser_shapes,
+)
 
 SLOPE = 0.1  # of the leaky rectified linear function's negative part (section 2.1)
 STATE_LIMIT = 1e4  # of candidates; far above any trained state, and only keeps numbers finite
@@ -247,11 +256,20 @@ class FeatureParameters(nn.Module):
     P: Tensor  # (width, h)
 
 
+class VectorParameters(nn.Module):
+    """The frozen word vectors and their projection, `vectors` in a model's weights."""
+
+    weight: Tensor  # (words, width) in 8 bits
+    scale: Tensor  # (words,)
+    P: Tensor  # (width, h)
+
+
 # The weights of a submodule by its name; all others are those of recurrences.
 OWNERS: dict[str, type[nn.Module]] = {
     "pair": RelationParameters,
     "tags": TagParameters,
     "features": FeatureParameters,
+    "vectors": VectorParameters,
 }
 TUNED_ENCODER = "encoder."  # how the weights of a contextual encoder begin that is trained with the network
 CONSTANTS = ("features.shift", "features.factor")  # weights that training does not change
@@ -275,7 +293,11 @@ class Encoder(nn.Module):
             owner, _, attribute = name.rpartition(".")
             if owner and not hasattr(self, owner):
                 setattr(self, owner, OWNERS.get(owner, GRU)())
-            if name in CONSTANTS:
+            if name in FROZEN:  # the state of the network, and so a checkpoint, is without them
+                kind = torch.int8 if name == VECTORS else torch.float32
+                empty = torch.zeros(shape, dtype=kind)
+                self.get_submodule(owner).register_buffer(attribute, empty, persistent=False)
+            elif name in CONSTANTS:
                 self.get_submodule(owner).register_buffer(attribute, torch.zeros(shape))
             elif owner != "E":
                 setattr(self.get_submodule(owner), attribute, nn.Parameter(torch.empty(shape)))
@@ -333,6 +355,7 @@ class BiAtt(Encoder):
     tags: TagParameters
     features: FeatureParameters
     encoder: nn.Module  # one that is tuned
+    vectors: VectorParameters
 
     def __init__(
         self,
@@ -349,8 +372,27 @@ class BiAtt(Encoder):
         self.directions = DIRECTIONS[config.directions]
         self.fed_labels = fed_labels(labels)
 
+    def load(self, weights: Mapping[str, NDArray[Any]]) -> None:
+        """Set all weights."""
+        self.set_frozen(weights)
+        self.load_state_dict(
+            {name: torch.from_numpy(value) for name, value in weights.items() if name not in FROZEN}
+        )
+
+    def set_frozen(self, weights: Mapping[str, NDArray[Any]]) -> None:
+        """Set the weights that training does not change."""
+        for name in FROZEN:
+            if name in weights:
+                self.get_buffer(name).copy_(torch.from_numpy(weights[name]))
+
     def token_sums(self, batch: Batch) -> Tensor:
-        sums = super().token_sums(batch)
+        if self.config.vector_width:
+            batch, found = split_vectors(batch, rows=self.E.num_embeddings)
+            positions, rows = (torch.from_numpy(part).to(self.P.device) for part in found)
+            vectors = self.vectors.weight[rows] * self.vectors.scale[rows, None]
+            sums = super().token_sums(batch).index_add(0, positions, vectors.to(self.P) @ self.vectors.P)
+        else:
+            sums = super().token_sums(batch)
         if self.config.feature_layers:
             layers = (self._features(batch).to(sums) + self.features.shift) * self.features.factor
             mixed = (self.features.mix.softmax(0)[:, None] * layers).sum(1)

@@ -32,7 +32,7 @@ class TorchNetwork:
         shapes = {name: value.shape for name, value in weights.items()}
         check_shapes(shapes, parser_shapes(config, rows=rows, relations=relations, labels=labels))
         network = BiAtt(config, rows=rows, relations=relations, labels=labels)
-        network.load_state_dict({name: torch.from_numpy(value) for name, value in weights.items()})
+        network.load(weights)
         self.network = network.to(torch_device(device)).eval()
 
     def score(self, batch: Batch) -> Scores:

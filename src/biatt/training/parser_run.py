@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,8 @@ from biatt.training.run import NO_ROWS, Job, Run
 from biatt.training.treebank import Treebank, vocabulary_of
 from biatt.weights import NO_LABELS
 
+NO_FROZEN: Mapping[str, NDArray[Any]] = MappingProxyType({})
+
 
 def train_parsers(
     job: Job,
@@ -60,8 +63,12 @@ def train_parsers(
     if labels and not labels.kinds:
         job.listener.message("The treebank has neither tags nor lemmas: the parser chooses none.")
         labels, config = None, replace(config, model=replace(config.model, tags=False))
-    initial_rows = NO_ROWS
-    if vectors is not None:
+    initial_rows, frozen = NO_ROWS, NO_FROZEN
+    if vectors is not None and config.model.vector_width:
+        words, frozen = vectors.frozen(config.model.vector_rows)
+        vocabulary = vocabulary.with_vectors(words)
+        job.listener.message(f"{len(words):,} words have a vector of {origin.embeddings}.")
+    elif vectors is not None:
         initial_rows = vectors_by_row(vocabulary, vectors)
         forms = len(vocabulary.symbols.get("form", []))
         job.listener.message(f"{len(initial_rows)} of {forms} forms have a vector in {origin.embeddings}.")
@@ -81,6 +88,7 @@ def train_parsers(
             device=device,
             initial_rows=initial_rows,
             encoder=encoder,
+            frozen=frozen,
             origin=replace(origin, seed=seed, members=1),
         )
         run.finish(search_rate=search_rate)
@@ -105,7 +113,10 @@ class ParserRun(Run):
         device: str = "cpu",
         initial_rows: Mapping[int, NDArray[np.float32]] = NO_ROWS,
         encoder: EncoderInput | None = None,
+        frozen: Mapping[str, NDArray[Any]] = NO_FROZEN,
     ) -> None:
+        """`frozen` are weights that training does not change, and that its checkpoints do not have."""
+        self.frozen = frozen
         self.config, self.vocabulary, self.labels, self.origin = config, vocabulary, labels, origin
         self.train_sentences = treebank.train
         self.encoder, self.job = encoder, job
@@ -126,6 +137,7 @@ class ParserRun(Run):
         )
         if encoder and encoder.tuned:
             network.encoder = encoder.encoder
+        network.set_frozen(frozen)
         super().__init__(
             job,
             config.training,
@@ -222,6 +234,7 @@ class ParserRun(Run):
     def save_model(self, weights: dict[str, NDArray[Any]], best: Record, *, last: bool) -> None:
         card = model_card(self.config, self.vocabulary, self.origin, best)
         own = {name: value for name, value in weights.items() if not name.startswith(TUNED_ENCODER)}
+        own.update(self.frozen)
         parser = Parser(self.config, self.vocabulary, own, card=card, labels=self.labels)
         if self.encoder:
             encoder = self.encoder.encoder

@@ -84,10 +84,13 @@ def _completed(config: Config | None, pipeline: PipelineConfig | None) -> Config
 
 
 def _with_vectors(config: Config, vectors: WordVectors | None, name: str | Path | None) -> Config:
-    """The configuration with embeddings as wide as the word vectors."""
+    """The configuration with a table of frozen word vectors, or with embeddings as wide as these."""
     if vectors is None:
         return config
     width = vectors.vectors.shape[1]
+    if config.model.vector_rows:
+        rows = min(config.model.vector_rows, len(vectors.words))
+        return replace(config, model=replace(config.model, vector_rows=rows, vector_width=width))
     if config.model.embedding not in (0, width):
         raise ConfigError(f"embedding={config.model.embedding}, but the vectors of {name} are {width} wide.")
     return replace(config, model=replace(config.model, embedding=width))
