@@ -431,6 +431,39 @@ def test_training_without_torch_says_what_to_install(data: Path, tmp_path: Path)
     assert done.stderr == f"biatt: {message}\n"
 
 
+# Options with several values
+
+
+def values_given(*words: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """What `biatt train` is called with."""
+    calls: list[dict[str, Any]] = []
+    monkeypatch.setattr(biatt, "train", lambda files, **options: calls.append({"train": files, **options}))
+    invoke("train", *words)
+    return calls[0]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "--train a b --silver c --silver d e --exclude f g --out m",
+        "--out m --silver=c d e --train a --train b --exclude f g",
+        "--silver c d e --exclude f --out m --exclude g --train a b",
+    ],
+)
+def test_options_for_files_take_several(words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = values_given(*words.split(), monkeypatch=monkeypatch)
+    assert given["train"] == [Path("a"), Path("b")]
+    assert given["silver"] == [Path("c"), Path("d"), Path("e")]
+    assert given["exclude"] == [Path("f"), Path("g")]
+    assert given["out"] == Path("m")
+
+
+def test_value_after_an_option_for_one_is_refused() -> None:
+    result = CliRunner().invoke(app, ["train", "--train", "a", "--out", "m", "b"])
+    assert result.exit_code == 2
+    assert "unexpected extra argument" in result.output
+
+
 # Confidence
 
 

@@ -33,7 +33,8 @@ def shortened(command: str) -> str:
     if not command.startswith("biatt train --train"):
         return command
     command = command.split("  #")[0]
-    return command + (QUICK_PIPELINE if "--pipeline" in command else QUICK)
+    silver = " --set gold_epochs=0" if "--silver" in command else ""
+    return command + (QUICK_PIPELINE if "--pipeline" in command else QUICK) + silver
 
 
 def blocks(page: Path) -> list[tuple[str, str]]:

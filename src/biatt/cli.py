@@ -18,7 +18,7 @@ from biatt.data.files import writing
 from biatt.data.visible import json_text, visible
 from biatt.errors import ConfigError
 from biatt.options import Decoder, InputFormat, OutputFormat, PresetName, Punctuation, Roots, Style
-from biatt.process import Verbs, run
+from biatt.process import SeveralValues, Verbs, run
 
 app = typer.Typer(
     cls=Verbs,
@@ -71,13 +71,10 @@ def options(
     pass
 
 
-@app.command()
+@app.command(cls=SeveralValues)
 def train(
     train: Annotated[list[Path], typer.Option(help="CoNLL-U or CoNLL-X files, plain or compressed.")],
     out: Annotated[Path, typer.Option(help="Folder for the model.")],
-    more: Annotated[
-        list[Path] | None, typer.Argument(metavar="[TRAIN]...", help="Further training files.")
-    ] = None,
     dev: Annotated[Path | None, typer.Option(help="File to choose the model by.")] = None,
     dev_fraction: Annotated[
         float, typer.Option(help="Share of the training sentences to hold out where there is no --dev.")
@@ -115,6 +112,16 @@ def train(
             help="Folder for the features of a frozen encoder, to be used by other trainings too; default: "
             "beside --out, until the training is finished."
         ),
+    ] = None,
+    silver: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="CoNLL-U files that another model has annotated, to train on before the gold ones."
+        ),
+    ] = None,
+    exclude: Annotated[
+        list[Path] | None,
+        typer.Option(help="Files whose sentences must not be among the silver ones, such as test data."),
     ] = None,
     seed: Annotated[
         int, typer.Option(min=0, help="Same seed, same machine, same threads: same weights.")
@@ -162,7 +169,7 @@ def train(
     config, pipeline_config = configurations(set or [], preset_name=preset, hidden=hidden, pipeline=pipeline)
     with Display() as display:
         biatt.train(
-            [*train, *(more or [])],
+            train,
             out=out,
             dev=dev,
             dev_fraction=dev_fraction,
@@ -171,6 +178,8 @@ def train(
             encoder=encoder,
             bundle_encoder=bundle_encoder,
             features=features,
+            silver=silver or [],
+            exclude=exclude or [],
             seed=seed,
             threads=threads,
             search_rate=search_rate,

@@ -255,12 +255,32 @@ class ParserTrainingConfig(TrainingConfig):
     encoder_rate: float = setting(
         0.0, "rate at which the --encoder is trained too, after a rise over the first epoch; 0: it is frozen"
     )
+    silver_ratio: float = setting(
+        1.0, "with --silver: words of silver text in an epoch for each word of the training data"
+    )
+    gold_epochs: int = setting(2, "with --silver: number of last epochs without silver text")
+    silver_min_count: int = setting(
+        5, "with --silver: a form or affix that is not in the training data is unknown if it is rarer"
+    )
+    silver_symbols: int = setting(
+        50_000, "with --silver: largest number of such forms, and of such affixes, the most frequent"
+    )
+    silver_confidence: float = setting(
+        0.0,
+        "with --silver: leave out sentences whose heads and relations have a lower mean probability a word, "
+        "by the probabilities that are given",
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check(0 <= self.tag_dropout <= 1, "tag_dropout must be in [0, 1]")
         check(self.tag_weight > 0, "tag_weight must be above 0")
         check(self.encoder_rate >= 0, "encoder_rate must be 0 or more")
+        check(self.silver_ratio > 0, "silver_ratio must be above 0")
+        check(self.gold_epochs >= 0, "gold_epochs must be 0 or more")
+        check(self.silver_min_count >= 1, "silver_min_count must be at least 1")
+        check(self.silver_symbols >= 0, "silver_symbols must be 0 or more")
+        check(0 <= self.silver_confidence < 1, "silver_confidence must be in [0, 1)")
 
 
 @dataclass(frozen=True)

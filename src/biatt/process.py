@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, NoReturn
 
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from biatt.data.visible import visible
 from biatt.errors import BiattError
@@ -39,6 +39,33 @@ class Verbs(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         with _exit_codes():
             return super().invoke(ctx)
+
+
+class SeveralValues(TyperCommand):
+    """A verb whose repeatable options take several values: --train A B means --train A --train B."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        repeatable = {
+            name
+            for parameter in self.params
+            if getattr(parameter, "multiple", False)
+            for name in parameter.opts
+        }
+        return super().parse_args(ctx, list(_repeated(args, repeatable)))
+
+
+def _repeated(arguments: list[str], options: set[str]) -> Iterator[str]:
+    """The arguments with the name of an option before each of its values."""
+    option, values = "", 0
+    for argument in arguments:
+        if argument.startswith("-") and argument != "-":
+            option, equals, _ = argument.partition("=")
+            values = 1 if equals else 0
+        elif option in options:
+            if values:
+                yield option
+            values += 1
+        yield argument
 
 
 @contextmanager

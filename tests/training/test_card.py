@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 import biatt
 from biatt.config import Config
 from biatt.encoding.vocabulary import Vocabulary
-from biatt.training.card import Origin, model_card
+from biatt.training.card import Origin, model_card, silver_summary
+from biatt.training.silver import SilverFiles
 
 ORIGIN = Origin(
     train="one.conllu, two.conllu",
@@ -86,3 +87,14 @@ def test_card_of_an_ensemble_and_of_a_pipeline_says_so() -> None:
     assert cells["members of the ensemble"] == "3"
     assert cells["tokeniser, accuracy on dev, labels of the training data"] == "end 98.00"
     assert cells["tagger, accuracy on dev, labels of the training data"] == "upos 95.50, lemma 100.00"
+
+
+def test_card_tells_what_silver_text_there_was_and_what_was_left_out() -> None:
+    facts = {"sentences": 1200, "words": 34567, "excluded": 8, "unsure": 0}
+    few = replace(ORIGIN, silver=SilverFiles(["a", "b"], ["test"]))
+    expected = "a, b: 1,200 sentences, 34,567 words; 8 left out that are in dev.conllu, test"
+    assert rows(model_card(Config(), VOCABULARY, few, {**BEST, "silver": facts}))["silver text"] == expected
+    many = replace(ORIGIN, silver=SilverFiles(list("abcd"), []))
+    expected = "4 files from a to d: 1,200 sentences, 34,567 words; 8 left out that are in dev.conllu"
+    assert silver_summary(many, facts) == expected
+    assert silver_summary(many, {**facts, "unsure": 5}) == f"{expected}, 5 that the teacher was not sure of"

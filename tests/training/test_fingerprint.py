@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
+import pytest
 
 from biatt.config import Config, with_settings
 from biatt.data.sentence import Sentence
 from biatt.data.toy_treebank import generate
 from biatt.encoding.word_vectors import WordVectors
-from biatt.training.fingerprint import fingerprint_of
+from biatt.errors import BiattError
+from biatt.training.fingerprint import digest_of_files, fingerprint_of
 
 
 def vectors(*words: str, value: float = 1.0) -> WordVectors:
@@ -38,3 +42,18 @@ def test_fingerprint_is_the_same_for_the_same_data_from_elsewhere() -> None:
         return Sentence([["1", "w", *"_____", "root", *"__"]], [], "conllu", source, 7)
 
     assert fingerprint_of([1], None, [sentence("a")]) == fingerprint_of([1], None, [sentence("b")])
+
+
+def test_digest_of_files_depends_on_their_bytes_and_order_alone(tmp_path: Path) -> None:
+    for name, content in (("a", "xy"), ("b", "z"), ("c", "x"), ("d", "yz"), ("e", "xy")):
+        (tmp_path / name).write_text(content)
+    ab, ba, cd, eb = (
+        digest_of_files([tmp_path / name for name in names]) for names in ("ab", "ba", "cd", "eb")
+    )
+    assert ab == eb
+    assert len({ab, ba, cd}) == 3
+
+
+def test_digest_of_a_missing_file_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(BiattError, match=r"a: cannot be read: no such file or directory\.$"):
+        digest_of_files([tmp_path / "a"])

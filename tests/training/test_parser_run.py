@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +25,16 @@ from biatt.evaluation.metrics import evaluate
 from biatt.model_folder import CHECKPOINT
 from biatt.options import ConllFormat
 from biatt.parser import Parser, load
-from biatt.training.parser_run import DevTrees
+from biatt.presets import preset
+from biatt.training.listener import Silent
+from biatt.training.parser_run import DevTrees, ParserRun
 from biatt.training.records import best_record, read_records
+from biatt.training.run import Job
+from biatt.training.silver import SilverFiles
 from biatt.training.train import train
-from trainings import LARGER, SMALL, InterruptedAt, Messages, small_run, untimed, weights
+from biatt.training.treebank import Treebank
+from builders import random_parser
+from trainings import LARGER, ORIGIN, SMALL, InterruptedAt, Messages, small_run, untimed, weights
 
 
 @pytest.mark.slow
@@ -276,3 +283,97 @@ def test_noise_changes_words_and_nothing_of_the_tree(tmp_path: Path) -> None:
         assert list(a.heads) == list(b.heads)
         assert list(a.relations) == list(b.relations)
     assert len(pairs) < 60  # in the others, punctuation is dropped
+
+
+# Silver text
+
+WITH_SILVER = with_settings(
+    SMALL, ["schedule=linear", "epochs=5", "gold_epochs=2", "silver_ratio=1.5", "silver_min_count=1"]
+)
+
+
+class Starts(Silent):
+    """Keeps the numbers of words that epochs are said to have, and those that follow."""
+
+    def __init__(self) -> None:
+        self.epochs: list[tuple[int, int | None]] = []
+        self.done: list[int] = []
+
+    def start(self, title: str, words: int, *, words_after: int | None = None) -> None:
+        self.epochs.append((words, words_after))
+        self.done.append(0)
+
+    def batch(self, words: int, loss: float | None = None) -> None:
+        self.done[-1] += words
+
+
+def run_with_silver(folder: Path, *, seed: int = 1) -> ParserRun:
+    gold, silver = generate(12, seed=1), folder.with_suffix(".silver")
+    write(random_parser().parse(generate(40, seed=2), probabilities=True), silver)
+    vocabulary = Vocabulary.build(gold, columns=("form",), min_count=1)
+    text = SilverFiles([silver], []).read([], relations=vocabulary.relations, labels=None)
+    job = Job(folder, "a fingerprint", seed=seed, threads=1, listener=Silent())
+    treebank = Treebank(gold, gold[:2], "train", "dev")
+    return ParserRun(job, WITH_SILVER, vocabulary, treebank, silver=text, origin=ORIGIN)
+
+
+def test_epochs_are_all_of_gold_and_the_next_part_of_silver_and_the_last_are_gold_alone(
+    tmp_path: Path,
+) -> None:
+    run = run_with_silver(tmp_path / "model")
+    assert run.silver is not None
+    following = 0
+    for epoch in range(1, 6):
+        lengths = run.epoch_lengths(epoch)
+        assert sum(lengths) == run.words_of(epoch)
+        gold, silver = lengths[: len(run.train)], lengths[len(run.train) :]
+        assert gold == [sentence.words for sentence in run.train]
+        assert [run._sentence(i).words for i in range(len(lengths))] == lengths
+        if epoch > 3:
+            assert not silver
+            continue
+        assert run.silver_part.start == following
+        following = run.silver_part.stop
+        assert abs(sum(silver) - 1.5 * run.words) <= max(run.silver.lengths)
+    assert following > len(run.silver)  # all of the silver text, and the first sentences again
+
+
+def test_silver_text_is_in_another_order_for_another_seed(tmp_path: Path) -> None:
+    runs = [run_with_silver(tmp_path / str(i), seed=seed) for i, seed in enumerate((1, 1, 2))]
+    orders = [run.silver.order.tolist() for run in runs if run.silver]
+    assert orders[0] == orders[1] != orders[2]
+
+
+def test_words_of_silver_text_count_in_the_progress(tmp_path: Path) -> None:
+    run = run_with_silver(tmp_path / "model")
+    run.listener = listener = Starts()
+    run.finish()
+    assert listener.done == [words for words, _ in listener.epochs]
+    for (_, after), (words, following) in pairwise(listener.epochs):
+        assert following is not None
+        assert after == words + following
+    assert listener.epochs[-1][1] == 0
+    assert read_records(tmp_path / "model")[0]["silver"]["sentences"] == 40
+
+
+@pytest.mark.slow
+def test_parser_learns_from_silver_text_what_gold_does_not_show(tmp_path: Path) -> None:
+    for name, sentences in (
+        ("gold", generate(4)),
+        ("silver", generate(150, seed=2)),
+        ("dev", generate(40, seed=3)),
+    ):
+        write(sentences, tmp_path / name)
+    config = with_settings(
+        preset("fast"),
+        [
+            *("hidden=24", "pair_hidden=4", "epochs=8", "least_batches=0", "affixes=1", "columns=form"),
+            *("rate=0.01", "batch_words=50", "clip=1", "dropout=0", "word_dropout=0", "smoothing=0"),
+            *("average=1", "silver_ratio=40", "silver_min_count=1", "gold_epochs=2"),
+        ],
+    )
+    options = {"dev": tmp_path / "dev", "config": config}
+    train(tmp_path / "gold", out=tmp_path / "without", **options)
+    train(tmp_path / "gold", out=tmp_path / "with", silver=[tmp_path / "silver"], **options)
+    assert best_record(tmp_path / "without")["dev_las"] < 0.2
+    assert best_record(tmp_path / "with")["dev_las"] > 0.35

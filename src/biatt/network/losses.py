@@ -1,4 +1,8 @@
-"""The training objectives: the log-likelihood of the gold tree (section 3), and that of labels."""
+"""The training objectives: the log-likelihood of the gold tree (section 3), and that of labels.
+
+Where a batch has a teacher's doubts, the log-likelihood of a choice becomes its expected value under the
+teacher's probabilities.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from biatt.encoding.batches import Batch
+from biatt.encoding.doubts import FIRST_LABEL, HEAD, RELATION, Doubts
 from biatt.encoding.labels import NO_LABEL, Labels
 from biatt.encoding.vocabulary import Indices
 from biatt.network.model import ParserOutput
@@ -21,37 +26,75 @@ def log_likelihood(output: ParserOutput, batch: Batch, *, smoothing: float = 0.0
     over all choices.
     """
     device = output.logits.device
-    heads = torch.from_numpy(batch.heads).long().to(device)
-    relations = torch.from_numpy(batch.relations).long().to(device)
-    arcs = output.log_a.gather(-1, heads.expand(len(output.log_a), -1)[..., None]).sum()
+    if batch.doubts is None:
+        heads = torch.from_numpy(batch.heads).long().to(device)
+        arcs = output.log_a.gather(-1, heads.expand(len(output.log_a), -1)[..., None]).sum()
+    else:
+        arcs = _expected(output.log_a, batch.heads, batch.doubts, HEAD)
     if smoothing:
         choices = torch.from_numpy(np.repeat(batch.words + 1, batch.words)).to(output.log_a)
         inside = output.log_a.masked_fill(output.log_a == -torch.inf, 0.0)
         arcs = (1 - smoothing) * arcs + smoothing * (inside.sum(-1) / choices).sum()
     logits = output.relation_logits(torch.from_numpy(gold_head_positions(batch)).to(device))
-    return arcs - functional.cross_entropy(
-        logits, relations, ignore_index=-1, reduction="sum", label_smoothing=smoothing
-    )
+    return arcs - _cross_entropy(logits, batch.relations, batch.doubts, RELATION, smoothing)
 
 
-def label_losses(scores: Tensor, gold: Indices, labels: Labels, *, smoothing: float = 0.0) -> Tensor:
+def label_losses(
+    scores: Tensor,
+    gold: Indices,
+    labels: Labels,
+    *,
+    doubts: Doubts | None = None,
+    smoothing: float = 0.0,
+) -> Tensor:
     """The cross entropy of each kind of label, summed over all words; labels that are not known are ignored.
 
     `scores` are (N, all labels), `gold` (N, kinds).
     """
-    numbers = torch.from_numpy(gold).long().to(scores.device)
     return torch.stack(
         [
-            functional.cross_entropy(
-                scores[:, part],
-                numbers[:, kind],
-                ignore_index=NO_LABEL,
-                reduction="sum",
-                label_smoothing=smoothing,
-            )
+            _cross_entropy(scores[:, part], gold[:, kind], doubts, FIRST_LABEL + kind, smoothing)
             for kind, part in enumerate(labels.slices)
         ]
     )
+
+
+def _cross_entropy(
+    logits: Tensor, gold: Indices, doubts: Doubts | None, kind: int, smoothing: float
+) -> Tensor:
+    """The cross entropy of logits (N, choices), summed over all words whose choice is known."""
+    if doubts is None:
+        return functional.cross_entropy(
+            logits,
+            torch.from_numpy(gold).long().to(logits.device),
+            ignore_index=NO_LABEL,
+            reduction="sum",
+            label_smoothing=smoothing,
+        )
+    log_y = torch.log_softmax(logits, -1)
+    expected = _expected(log_y, gold, doubts, kind)
+    if smoothing:
+        known = gold != NO_LABEL
+        known[doubts.words[doubts.kinds == kind]] = True
+        mean = log_y[torch.from_numpy(known).to(log_y.device)].mean(-1).sum()
+        expected = (1 - smoothing) * expected + smoothing * mean
+    return -expected
+
+
+def _expected(log_y: Tensor, gold: Indices, doubts: Doubts, kind: int) -> Tensor:
+    """The expected log-probability of choices of one kind, summed over all words; `log_y` is (…, N, choices).
+
+    A word that the teacher has doubts about has several choices; another has its gold choice, if it is known.
+    """
+    doubtful = doubts.kinds == kind
+    certain = gold != NO_LABEL
+    certain[doubts.words[doubtful]] = False
+    (words,) = np.nonzero(certain)
+    rows = np.concatenate([words, doubts.words[doubtful]])
+    choices = np.concatenate([gold[words], doubts.choices[doubtful]])
+    weights = np.concatenate([np.ones(len(words)), doubts.probabilities[doubtful]])
+    chosen = log_y[..., torch.from_numpy(rows).long(), torch.from_numpy(choices).long()]
+    return (chosen * torch.from_numpy(weights).to(log_y)).sum()
 
 
 def gold_head_positions(batch: Batch) -> NDArray[np.int64]:

@@ -14,7 +14,10 @@ from biatt.config import Config
 from biatt.encoding.vocabulary import Vocabulary
 from biatt.model_folder import METRICS, TOKENISER
 from biatt.training.records import best_record
+from biatt.training.silver import SilverFiles
 
+MOST_NAMES = 3  # of files in a row
+SILVER = "silver"  # in a record: `SilverSentences.facts`
 NO_LABEL_FIGURES = ("dev_log_likelihood", "dev_accuracy", "dev_uas", "dev_las")
 
 
@@ -31,6 +34,7 @@ class Origin:
     command: str
     members: int = 1  # of an ensemble
     encoder: str | None = None
+    silver: SilverFiles | None = None
     label_accuracies: Mapping[str, Mapping[str, float]] = field(default_factory=dict)  # of tokeniser, tags
 
 
@@ -40,6 +44,7 @@ def model_card(config: Config, vocabulary: Vocabulary, origin: Origin, best: Map
     rows = {
         "training data": origin.train,
         "chosen by": origin.dev,
+        **({"silver text": silver_summary(origin, best[SILVER])} if origin.silver else {}),
         "word vectors": origin.embeddings or "none",
         **({"contextual encoder": origin.encoder} if origin.encoder else {}),
         "embedded columns": ", ".join(vocabulary.symbols),
@@ -69,6 +74,17 @@ def model_card(config: Config, vocabulary: Vocabulary, origin: Origin, best: Map
         "The licence of the training data may bind the model; this card only repeats what training was told.",
     ]
     return "\n".join(lines) + "\n"
+
+
+def silver_summary(origin: Origin, facts: Mapping[str, int]) -> str:
+    """What silver text a model has learnt from, and what was left out of it."""
+    files, exclude = origin.silver or SilverFiles([], [])
+    names = ", ".join(map(str, files))
+    if len(files) > MOST_NAMES:
+        names = f"{len(files)} files from {files[0]} to {files[-1]}"
+    excluded = f"{facts['excluded']:,} left out that are in {', '.join(map(str, [origin.dev, *exclude]))}"
+    unsure = f", {facts['unsure']:,} that the teacher was not sure of" if facts["unsure"] else ""
+    return f"{names}: {facts['sentences']:,} sentences, {facts['words']:,} words; {excluded}{unsure}"
 
 
 def label_accuracies(out: Path) -> dict[str, dict[str, float]]:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 from biatt.data.sentence import Sentence
 from biatt.encoding.word_vectors import WordVectors
+from biatt.errors import BiattError
+
+BLOCK_BYTES = 1 << 20
 
 
 def fingerprint_of(
@@ -21,4 +25,19 @@ def fingerprint_of(
         digest.update(b"\0")
         for sentence in sentences:
             digest.update(sentence.to_text().encode())
+    return digest.hexdigest()
+
+
+def digest_of_files(files: Iterable[str | Path]) -> str:
+    """A digest of the bytes of files, in order, whatever they are called."""
+    digest = hashlib.sha256()
+    for file in files:
+        of_file = hashlib.sha256()
+        try:
+            with open(file, "rb") as stream:
+                while block := stream.read(BLOCK_BYTES):
+                    of_file.update(block)
+        except OSError as error:
+            raise BiattError(f"{file}: cannot be read: {(error.strerror or str(error)).lower()}.") from error
+        digest.update(of_file.digest())
     return digest.hexdigest()

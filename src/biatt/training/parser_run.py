@@ -33,13 +33,14 @@ from biatt.network.losses import label_losses, log_likelihood
 from biatt.network.model import PLAIN, TUNED_ENCODER, BiAtt, Dropout
 from biatt.network.scoring import scores, torch_device
 from biatt.parser import BATCH_WORDS, Parser
-from biatt.training.card import Origin, model_card
+from biatt.training.card import SILVER, Origin, model_card, silver_summary
 from biatt.training.encoder import EncoderInput
 from biatt.training.labeller_run import label_accuracies
 from biatt.training.noise import OF_WORDS, with_noise
 from biatt.training.optimiser import Adam
 from biatt.training.records import Record
 from biatt.training.run import NO_ROWS, Job, Run
+from biatt.training.silver import SilverFiles, SilverSentences, SilverText
 from biatt.training.treebank import Treebank, vocabulary_of
 from biatt.weights import NO_LABELS
 
@@ -63,6 +64,7 @@ def train_parsers(
     if labels and not labels.kinds:
         job.listener.message("The treebank has neither tags nor lemmas: the parser chooses none.")
         labels, config = None, replace(config, model=replace(config.model, tags=False))
+    vocabulary, silver = with_silver(vocabulary, labels, config, treebank, origin.silver)
     initial_rows, frozen = NO_ROWS, NO_FROZEN
     if vectors is not None and config.model.vector_width:
         words, frozen = vectors.frozen(config.model.vector_rows)
@@ -84,6 +86,7 @@ def train_parsers(
             vocabulary,
             treebank,
             labels=labels,
+            silver=silver,
             stage="" if number == 1 else str(member_folder("", number)),
             device=device,
             initial_rows=initial_rows,
@@ -92,6 +95,21 @@ def train_parsers(
             origin=replace(origin, seed=seed, members=1),
         )
         run.finish(search_rate=search_rate)
+
+
+def with_silver(
+    vocabulary: Vocabulary,
+    labels: Labels | None,
+    config: Config,
+    treebank: Treebank,
+    files: SilverFiles | None,
+) -> tuple[Vocabulary, SilverText | None]:
+    """The vocabulary with frequent words of the silver text, and that text, if there are files of it."""
+    if files is None:
+        return vocabulary, None
+    text = files.read(treebank.dev, relations=vocabulary.relations, labels=labels)
+    least, most = config.training.silver_min_count, config.training.silver_symbols
+    return vocabulary.extended(text.form_counts(), min_count=least, most=most), text
 
 
 class ParserRun(Run):
@@ -109,6 +127,7 @@ class ParserRun(Run):
         *,
         origin: Origin,
         labels: Labels | None = None,
+        silver: SilverText | None = None,
         stage: str = "",
         device: str = "cpu",
         initial_rows: Mapping[int, NDArray[np.float32]] = NO_ROWS,
@@ -118,6 +137,14 @@ class ParserRun(Run):
         """`frozen` are weights that training does not change, and that its checkpoints do not have."""
         self.frozen = frozen
         self.config, self.vocabulary, self.labels, self.origin = config, vocabulary, labels, origin
+        self.silver, self.silver_part = None, range(0)
+        if silver is not None:
+            confidence, generator = config.training.silver_confidence, np.random.default_rng([job.seed, 0, 1])
+            self.silver = SilverSentences(
+                silver, vocabulary, labels, least_confidence=confidence, generator=generator
+            )
+            self.facts = {SILVER: self.silver.facts()}
+            job.listener.message(f"Silver text: {silver_summary(origin, self.facts[SILVER])}.")
         self.train_sentences = treebank.train
         self.encoder, self.job = encoder, job
         self.train = self._encoded(treebank.train, cached=True)
@@ -162,7 +189,26 @@ class ParserRun(Run):
             self.train = self.without_noise[:]
             for i, encoded in zip(noisy, self._encoded(list(noisy.values())), strict=True):
                 self.train[i] = encoded
-        return [sentence.words for sentence in self.train]
+        self.silver_part = self._silver_part(epoch)
+        silver = self.silver.lengths_in(self.silver_part) if self.silver else []
+        return [*(sentence.words for sentence in self.train), *silver]
+
+    def words_of(self, epoch: int) -> int:
+        return self.words + (self.silver.words_in(self._silver_part(epoch)) if self.silver else 0)
+
+    def _silver_part(self, epoch: int) -> range:
+        """The next part of the silver text; none in the last epochs."""
+        if self.silver is None or epoch > self.epochs - self.config.training.gold_epochs:
+            return range(0)
+        words = round(self.config.training.silver_ratio * self.words)
+        return self.silver.part((epoch - 1) * words, words)
+
+    def _sentence(self, index: int) -> Encoded:
+        """A gold sentence of the epoch or, after the last of them, a silver one."""
+        gold = len(self.train)
+        if self.silver is None or index < gold:
+            return self.train[index]
+        return self.silver.encoded(self.silver_part[index - gold])
 
     def _encoded(self, sentences: Sequence[Sentence], *, cached: bool = False) -> list[Encoded]:
         """Sentences as the network reads them, with their gold labels."""
@@ -187,7 +233,7 @@ class ParserRun(Run):
     def loss(
         self, indices: list[int], dropout: Dropout | None, generator: np.random.Generator
     ) -> tuple[Tensor, int]:
-        batch = collate([self.train[i] for i in indices])
+        batch = collate([self._sentence(i) for i in indices])
         if self.drop_rates.any():
             batch = with_dropout(batch, self.dropped_rows, self.drop_rates, generator)
         words, smoothing = int(batch.words.sum()), self.training.smoothing
@@ -200,7 +246,9 @@ class ParserRun(Run):
         output = self.network(shown, dropout)
         loss = -log_likelihood(output, batch, smoothing=smoothing)
         if self.labels and batch.labels is not None and output.label_scores is not None:
-            losses = label_losses(output.label_scores, batch.labels, self.labels, smoothing=smoothing)
+            losses = label_losses(
+                output.label_scores, batch.labels, self.labels, doubts=batch.doubts, smoothing=smoothing
+            )
             loss = loss + self.config.training.tag_weight * losses.sum()
         return loss / words, words
 

@@ -90,7 +90,7 @@ class Pace:
     def start(self, words: int, words_after: int | None) -> None:
         self._epoch_start = time.perf_counter()
         self.words, self.done = words, 0
-        same_run = words_after is not None and self._after == words + words_after
+        same_run = words_after is not None and self._after is not None and words_after < self._after
         self._after = words_after
         if not same_run:
             self._run_start, self._run_words = self._epoch_start, 0

@@ -38,6 +38,7 @@ from biatt.training.records import Record, write_records
 NOISE_STREAM = 1  # makes the random numbers of noise independent of the others
 RATE_STEP = 0.0002  # of the search for the initial rate (the paper's)
 
+NO_FACTS: Mapping[str, Any] = MappingProxyType({})
 NO_ROWS: Mapping[int, NDArray[np.float32]] = MappingProxyType({})
 
 
@@ -56,6 +57,7 @@ class Run(ABC):
     """The training of one network, from its initial weights or from its checkpoint to its last epoch."""
 
     goal: str  # the dev figure that the linear schedule chooses the best epoch by
+    facts: Mapping[str, Any] = NO_FACTS  # that the record of every epoch repeats
 
     def __init__(
         self,
@@ -102,6 +104,10 @@ class Run(ABC):
     def epoch_lengths(self, epoch: int) -> Sequence[int]:
         """The lengths of the training sentences of an epoch; a subclass can change the sentences before."""
         return self.lengths
+
+    def words_of(self, epoch: int) -> int:
+        """The number of words of the training sentences of an epoch, before noise."""
+        return self.words
 
     def noise_generator(self, epoch: int) -> np.random.Generator:
         """The random numbers that an epoch's noise draws; those of order and dropout stay the same."""
@@ -153,7 +159,7 @@ class Run(ABC):
         self.adam = self._initialise()
 
     def train_epoch(self, epoch: int, rate: float, *, title: str, words_after: int | None = None) -> float:
-        """Train on all sentences once, in random order; returns the mean loss of a word."""
+        """Train on the sentences of an epoch, in random order; returns the mean loss of a word."""
         lengths = self.epoch_lengths(epoch)
         all_words = sum(lengths)
         self.listener.start(title, all_words, words_after=words_after)
@@ -196,7 +202,8 @@ class Run(ABC):
         rate, epoch = state.rate, state.epoch + 1
         title, words_after = f"epoch {epoch}", None
         if self.training.schedule == "linear":  # the paper's schedule stops when it has seen enough
-            title, words_after = f"{title}/{self.epochs}", (self.epochs - epoch) * self.words
+            title = f"{title}/{self.epochs}"
+            words_after = sum(map(self.words_of, range(epoch + 1, self.epochs + 1)))
         loss = self.train_epoch(epoch, rate, title=title, words_after=words_after)
         trained = time.perf_counter()
         if self.training.schedule == "linear":
@@ -213,8 +220,9 @@ class Run(ABC):
             "train_loss": loss,
             **figures,
             "best": state.best_epoch == epoch,
-            "words_per_second": self.words / (trained - started),
+            "words_per_second": self.words_of(epoch) / (trained - started),
             "seconds": time.perf_counter() - started,
+            **self.facts,
         }
         state.history.append(record)
         self._save_checkpoint()

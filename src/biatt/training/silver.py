@@ -12,6 +12,7 @@ import sys
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,6 +32,19 @@ from biatt.weights import ROOT
 ENCODED_AT_ONCE = 10_000  # tokens; bounds the memory of their columns
 
 _NO_LETTER_OR_DIGIT = re.compile(r"[\W_]+")
+
+
+class SilverFiles(NamedTuple):
+    """Where silver text is, and the files with sentences that must not be among it."""
+
+    files: Sequence[str | Path]
+    exclude: Sequence[str | Path]
+
+    def read(self, dev: Iterable[Sentence], *, relations: Sequence[str], labels: Labels | None) -> SilverText:
+        """The silver text without the sentences of dev and of the files to exclude (`read_silver`)."""
+        held_out = chain(dev, *map(read, self.exclude))
+        excluded = frozenset(text for sentence in held_out if len(sentence) for text in texts(sentence))
+        return read_silver(self.files, relations=relations, labels=labels, excluded=excluded)
 
 
 class SilverText(NamedTuple):
@@ -211,9 +225,31 @@ class SilverSentences:
     def __len__(self) -> int:
         return len(self.order)
 
+    def facts(self) -> dict[str, int]:
+        """How many sentences and words there are, and how many sentences were left out."""
+        return {
+            "sentences": len(self),
+            "words": self.words,
+            "excluded": self.text.excluded,
+            "unsure": len(self.text.lengths) - len(self),
+        }
+
     @property
     def words(self) -> int:
         return int(self._ends[-1])
+
+    def lengths_in(self, part: range) -> list[int]:
+        """The lengths of the sentences of a part."""
+        lengths: list[int] = self.lengths[np.array(part, np.int64) % len(self)].tolist()
+        return lengths
+
+    def words_in(self, part: range) -> int:
+        """The number of words of the sentences of a part."""
+        return self._words_before(part.stop) - self._words_before(part.start)
+
+    def _words_before(self, index: int) -> int:
+        rounds, rest = divmod(index, len(self))
+        return rounds * self.words + (int(self._ends[rest - 1]) if rest else 0)
 
     def part(self, start: int, words: int) -> range:
         """The sentences after the first `start` words of the text, about `words` of them."""

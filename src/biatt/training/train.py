@@ -15,11 +15,12 @@ from biatt.evaluation.metrics import evaluate
 from biatt.model_folder import TOKENISER, is_finished, member_folder
 from biatt.parser import Parser
 from biatt.presets import PipelineConfig, of_pipeline, preset
-from biatt.training.card import Origin, label_accuracies, model_card
+from biatt.training.card import SILVER, Origin, label_accuracies, model_card
 from biatt.training.claim import claimed
-from biatt.training.fingerprint import fingerprint_of
+from biatt.training.fingerprint import digest_of_files, fingerprint_of
 from biatt.training.listener import Listener, Silent
 from biatt.training.records import best_record
+from biatt.training.silver import SilverFiles
 from biatt.training.treebank import Treebank, read_treebank
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ def train(
     train: str | Path | Sequence[str | Path], *, out: str | Path, dev: str | Path | None = None,
     dev_fraction: float = 0.05, config: Config | None = None, embeddings: str | Path | None = None,
     encoder: str | Path | None = None, bundle_encoder: bool = False, features: str | Path | None = None,
+    silver: Sequence[str | Path] = (), exclude: Sequence[str | Path] = (),
     pipeline: PipelineConfig | None = None, ensemble: int = 1, search_rate: bool = False, seed: int = 1,
     threads: int = 1, device: str = "cpu", resume: bool = False, licence: str = "not stated",
     command: str = "", listener: Listener | None = None,
@@ -39,9 +41,10 @@ def train(
 
     Without `dev`, a random `dev_fraction` of the training sentences is held out, as in the paper. `encoder`
     is the folder of a contextual encoder, which `bundle_encoder` copies into the model, and `features` one
-    for its features. With `pipeline`, the parser chooses tags and lemmas too, and a tokeniser is trained.
-    `ensemble` is a number of parsers with consecutive seeds, whose probabilities are averaged. `resume`
-    continues an interrupted training. `licence` and `command` are for the model card.
+    for its features. `silver` are files that another model has annotated, without the sentences of dev and
+    of the files to `exclude`. With `pipeline`, the parser chooses tags and lemmas too, and a tokeniser is
+    trained. `ensemble` is a number of parsers with consecutive seeds, whose probabilities are averaged.
+    `resume` continues an interrupted training. `licence` and `command` are for the model card.
     """
     from biatt.network.scoring import torch_device  # says what to install if there is no torch
     from biatt.training.encoder import checksum, description, open_encoder
@@ -57,10 +60,12 @@ def train(
     if pipeline:
         check_format(treebank)
     config, contextual = open_encoder(encoder, config, bundle_encoder, features, out, device, ensemble)
-    options = [config, ensemble, pipeline, seed, threads, search_rate, checksum(contextual)]
+    texts = _silver_files(config, silver, exclude)
+    digests = [checksum(contextual), *map(digest_of_files, texts or ())]
+    options = [config, ensemble, pipeline, seed, threads, search_rate, *digests]
     fingerprint = fingerprint_of(options, vectors, treebank.train, treebank.dev)
     sources = treebank.train_files, treebank.dev_file, str(embeddings) if embeddings else None
-    origin = Origin(*sources, seed, threads, licence, command, ensemble, encoder=description(contextual))
+    origin = Origin(*sources, seed, threads, licence, command, ensemble, description(contextual), texts)
     with claimed(out, fingerprint, resume=resume):
         job = Job(out, fingerprint, seed, threads, listener or Silent())
         _train_networks(job, config, pipeline, treebank, vectors, origin, contextual, search_rate, device)
@@ -81,6 +86,27 @@ def _completed(config: Config | None, pipeline: PipelineConfig | None) -> Config
         return config or Config()
     config = config or preset("best")
     return config if config.model.tags else of_pipeline(config)
+
+
+def _silver_files(
+    config: Config, silver: Sequence[str | Path], exclude: Sequence[str | Path]
+) -> SilverFiles | None:
+    if not silver:
+        if exclude:
+            raise ConfigError("--exclude is about --silver, which is not given.")
+        return None
+    training = config.training
+    if training.schedule != "linear":
+        raise ConfigError(
+            "Silver text needs a schedule that ends on gold: schedule=linear, as preset best has."
+        )
+    if training.gold_epochs >= training.epochs:
+        raise ConfigError(
+            f"gold_epochs={training.gold_epochs} of epochs={training.epochs} leave none for silver text."
+        )
+    if config.model.feature_layers:
+        raise ConfigError("A parser with a contextual encoder cannot be trained on silver text.")
+    return SilverFiles(silver, exclude)
 
 
 def _with_vectors(config: Config, vectors: WordVectors | None, name: str | Path | None) -> Config:
@@ -129,6 +155,7 @@ def _finished(
         )
         result = evaluate(dev, parser.parse(dev, retag=retag))
         best = {"dev_uas": result.uas, "dev_las": result.las, "epoch": "each member's own"}
+        best[SILVER] = best_record(out).get(SILVER)
     parser.card = model_card(parser.config, parser.vocabulary, origin, best)
     parser.write(out)
     if encoder:
