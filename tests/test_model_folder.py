@@ -18,16 +18,7 @@ import pytest
 
 from biatt.data.sentence import Sentence
 from biatt.errors import BiattError, ModelError
-from biatt.model_folder import (
-    CHECKPOINT,
-    FOLDS,
-    METRICS,
-    MODELS,
-    WEIGHTS,
-    find_model,
-    foreign_files,
-    read_model,
-)
+from biatt.model_folder import CHECKPOINT, METRICS, MODELS, WEIGHTS, find_model, foreign_files, read_model
 from biatt.parser import Parser, load
 from biatt.weights import EMBEDDINGS, FROZEN, row_scale
 from builders import TREEBANK, random_parser, random_tagger, random_tokeniser
@@ -157,7 +148,6 @@ def test_folder_that_is_no_model_is_left_alone(tmp_path: Path, name: str) -> Non
         "ensemble/thesis.tex",
         "ensemble/2/README.md",
         "ensemble/2/x",
-        "folds/x/y",
     ],
 )
 def test_model_folder_with_files_of_the_user_is_left_alone(folder: Path, name: str) -> None:
@@ -185,13 +175,6 @@ def test_folder_in_training_is_left_alone(folder: Path) -> None:
     with pytest.raises(ModelError, match="is in training"):
         random_parser().save(folder)
     assert (folder / CHECKPOINT).exists()
-
-
-def test_folds_of_a_training_run_are_not_foreign(folder: Path) -> None:
-    shutil.copytree(folder / "tagger", folder / FOLDS / "1")
-    (folder / FOLDS / "2").mkdir()
-    (folder / FOLDS / "2" / CHECKPOINT).write_bytes(b"")
-    assert list(foreign_files(folder)) == []
 
 
 def test_file_in_the_place_of_the_folder_is_left_alone(tmp_path: Path) -> None:

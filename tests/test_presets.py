@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from biatt.config import (
-    Config,
-    TaggerSettings,
-    setting_names,
-)
+from biatt.config import Config, TokeniserSettings, setting_names, with_settings
 from biatt.errors import ConfigError
-from biatt.presets import PAPER_HIDDEN, PRESETS, PipelineConfig, preset
+from biatt.presets import PAPER_HIDDEN, PRESETS, PipelineConfig, of_pipeline, preset
 
 PAPER = Path(__file__).parents[2] / "shared" / "paper.tex"
 # Section 4.2 of the paper.
@@ -60,14 +57,18 @@ def test_unknown_preset_names_the_presets() -> None:
         preset("papre")
 
 
-PARSER_ONLY = setting_names(Config) - setting_names(TaggerSettings)
-
-
-@pytest.mark.parametrize("part", ["tokeniser", "tagger"])
-def test_pipeline_refuses_settings_that_would_change_nothing(part: str) -> None:
-    unused = PARSER_ONLY | ({"affixes"} if part == "tokeniser" else set())
-    assert {"columns", "pair_hidden", "tag_dropout"} < unused
+def test_tokeniser_refuses_settings_that_would_change_nothing() -> None:
+    unused = setting_names(Config) - setting_names(TokeniserSettings)
+    assert {"columns", "pair_hidden", "tag_dropout", "affixes"} < unused
     for name in unused:
-        with pytest.raises(ConfigError, match=f"The {part} has no setting '{name}'"):
-            PipelineConfig().with_settings([f"{part}.{name}=1"])
-    assert getattr(PipelineConfig().with_settings([f"{part}.layers=3"]), part).model.layers == 3
+        with pytest.raises(ConfigError, match=f"The tokeniser has no setting '{name}'"):
+            PipelineConfig().with_settings([f"tokeniser.{name}=1"])
+    assert PipelineConfig().with_settings(["tokeniser.layers=3"]).tokeniser.model.layers == 3
+
+
+def test_parser_of_a_pipeline_reads_words_alone_and_chooses_tags() -> None:
+    config = of_pipeline(preset("fast"))
+    assert config.model == replace(preset("fast").model, columns=("form",), tags=True)
+    assert 0 < config.training.tag_dropout < 1
+    own = with_settings(preset("fast"), ["tag_dropout=0.5"])
+    assert of_pipeline(own).training.tag_dropout == 0.5

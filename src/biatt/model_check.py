@@ -31,7 +31,7 @@ from biatt.weights import (
     parser_shapes,
 )
 
-VERSION = 3  # of the format that is written; versions 1 and 2 are read too
+VERSION = 2  # of the format that is written; version 1 is read too
 
 TEMPERATURES = ("arcs", "relations")
 LABEL_KINDS = ("upos", "xpos", "feats", "lemma")

@@ -42,11 +42,10 @@ SETTINGS, SYMBOLS, WEIGHTS, CARD = "config.json", "vocabulary.json", "model.safe
 TAGGER, TOKENISER, ENSEMBLE = "tagger", "tokeniser", "ensemble"
 REFERENCE, ENCODER = "encoder.json", "encoder"
 # Files and folders of a training run, which writes its model into the same folder.
-CHECKPOINT, METRICS, FINGERPRINT, FOLDS, LOCK = (
+CHECKPOINT, METRICS, FINGERPRINT, LOCK = (
     "checkpoint.safetensors",
     "metrics.jsonl",
     "fingerprint.txt",
-    "folds",
     "training.lock",
 )
 FILES = {SETTINGS, SYMBOLS, WEIGHTS, CARD, REFERENCE, CHECKPOINT, METRICS, FINGERPRINT}
@@ -119,7 +118,7 @@ def foreign_files(folder: Path) -> Iterator[Path]:
     for path in sorted(folder.iterdir()):
         if path.name in (TAGGER, TOKENISER) and path.is_dir():
             yield from _foreign_in_part(path)
-        elif path.name in (ENSEMBLE, FOLDS) and path.is_dir():
+        elif path.name == ENSEMBLE and path.is_dir():
             for part in sorted(path.iterdir()):
                 if _is_number(part.name) and part.is_dir():
                     yield from _foreign_in_part(part)

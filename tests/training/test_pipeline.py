@@ -1,4 +1,4 @@
-"""Training of a pipeline: jack-knifing, every stage resumable, and treebanks without tags or spaces."""
+"""Training of a pipeline: every stage resumable, and treebanks without tags or spaces."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from biatt.annotate.tagger import Tagger
 from biatt.config import with_settings
 from biatt.data.conll import read, write
 from biatt.data.raw_text import raw_text
@@ -16,15 +15,11 @@ from biatt.data.sentence import Sentence
 from biatt.data.toy_treebank import generate
 from biatt.errors import ConfigError, TrainingError
 from biatt.evaluation.metrics import evaluate
-from biatt.model_folder import FINGERPRINT, FOLDS, WEIGHTS, is_finished
+from biatt.model_folder import FINGERPRINT, WEIGHTS, is_finished
 from biatt.parser import load
 from biatt.presets import PipelineConfig, preset
-from biatt.training import pipeline as module
-from biatt.training.listener import Silent
 from biatt.training.records import read_records
-from biatt.training.run import Job
 from biatt.training.train import train
-from biatt.training.treebank import Treebank
 from trainings import SMALL_BEST, SMALL_PIPELINE, InterruptedAfter, Messages, contents
 
 
@@ -34,9 +29,8 @@ def test_pipeline_learns_to_read_raw_text(tmp_path: Path) -> None:
     write(generate(60, seed=1), tmp_path / "t.conllu")
     settings = ["hidden=24", "epochs=4", "least_batches=150", "rate=0.02", "clip=1", "dropout=0"]
     config = with_settings(preset("fast"), [*settings, "pair_hidden=8", "affixes=2", "batch_words=100"])
-    parts = [f"{part}.{setting}" for part in ("tokeniser", "tagger") for setting in settings]
-    sizes = ["tokeniser.batch_words=400", "tagger.batch_words=100", "folds=2"]
-    pipeline = PipelineConfig().with_settings([*parts, *sizes])
+    of_tokeniser = [f"tokeniser.{setting}" for setting in [*settings, "batch_words=400"]]
+    pipeline = PipelineConfig().with_settings(of_tokeniser)
     nlp = train(tmp_path / "t.conllu", out=tmp_path / "m", config=config, pipeline=pipeline)
     gold = [sentence for sentence in read(tmp_path / "t.conllu") if sentence.forms[-1] in ".?!"]
     result = evaluate(gold, [sentence for part in nlp.pipe([raw_text(gold)]) for sentence in part])
@@ -51,56 +45,23 @@ def test_pipeline_learns_to_read_raw_text(tmp_path: Path) -> None:
 def test_folder_contains_every_part_and_no_more(pipeline: Path) -> None:
     names = sorted(path.relative_to(pipeline).as_posix() for path in pipeline.rglob("*") if path.is_file())
     model = ["config.json", "metrics.jsonl", WEIGHTS, "vocabulary.json"]
-    parts = [f"{part}/{name}" for part in ("tagger", "tokeniser") for name in model]
-    assert names == sorted(["README.md", FINGERPRINT, *model, *parts])
+    tokeniser = [f"tokeniser/{name}" for name in model]
+    assert names == sorted(["README.md", FINGERPRINT, *model, *tokeniser])
     card = (pipeline / "README.md").read_text()
     assert "tokeniser, accuracy on dev, labels of the training data | end " in card
-    assert "tagger, accuracy on dev, labels of the training data | upos " in card
+    assert "tags, accuracy on dev, labels of the training data | upos " in card
 
 
 @pytest.mark.slow
-def test_parser_learns_from_tags_of_taggers_that_had_not_seen_the_sentences(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    seen: dict[str, tuple[set[str], set[str]]] = {}
-    original = module.train_tagger
-
-    def spied(*arguments: Any, stage: str) -> Tagger:
-        tagger, sentences = original(*arguments, stage=stage), arguments[3]
-        tag = tagger.tag
-
-        def spied_tag(tagged: Any) -> Any:
-            seen[stage] = {s.to_text() for s in sentences}, {s.to_text() for s in tagged}
-            return tag(tagged)
-
-        tagger.tag = spied_tag  # type: ignore[method-assign]
-        return tagger
-
-    monkeypatch.setattr(module, "train_tagger", spied)
-    sentences = generate(9, seed=4)
-    job = Job(tmp_path, "a fingerprint", seed=1, threads=1, listener=Silent())
-    treebank = Treebank(sentences, sentences[:2], "train", "dev")
-    tagged = module.train_pipeline(job, SMALL_PIPELINE, treebank)
-    assert [s.forms for s in tagged.train] == [s.forms for s in sentences]
-    assert [s.heads for s in tagged.train] == [s.heads for s in sentences]
-    assert [s.heads for s in tagged.dev] == [s.heads for s in sentences[:2]]
-    assert seen.keys() == {"tagger", f"{FOLDS}/1", f"{FOLDS}/2"}
-    folds = [seen[f"{FOLDS}/{number}"] for number in (1, 2)]
-    assert all(not trained & tagged for trained, tagged in folds)
-    assert set.union(*(tagged for _, tagged in folds)) == {s.to_text() for s in sentences}
-    assert seen["tagger"] == ({s.to_text() for s in sentences}, {s.to_text() for s in sentences[:2]})
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("stop", [1, 3, 6, 9])
+@pytest.mark.parametrize("stop", [1, 2, 3])
 def test_interrupted_pipeline_ends_like_a_whole_one(
     treebank: Path, pipeline: Path, tmp_path: Path, stop: int
 ) -> None:
-    """Interrupted in the tokeniser, the tagger, a fold and the parser."""
+    """Interrupted in the tokeniser, between the two, and in the parser."""
     options: dict[str, Any] = {"dev": treebank, "config": SMALL_BEST, "pipeline": SMALL_PIPELINE}
     with pytest.raises(KeyboardInterrupt):
         train(treebank, out=tmp_path / "cut", **options, listener=InterruptedAfter(stop))
-    assert (tmp_path / "cut" / FOLDS).exists() == (stop > 4)
+    assert is_finished(tmp_path / "cut" / "tokeniser") == (stop > 2)
     train(treebank, out=tmp_path / "cut", **options, resume=True)
     assert contents(tmp_path / "cut") == contents(pipeline)
 
@@ -120,12 +81,9 @@ def test_finished_pipeline_is_not_trained_again(treebank: Path, pipeline: Path, 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("setting", ["folds=3", "tagger.hidden=9", "tokeniser.hidden=9"])
-def test_stages_are_not_used_with_other_settings(
-    treebank: Path, pipeline: Path, tmp_path: Path, setting: str
-) -> None:
+def test_stages_are_not_used_with_other_settings(treebank: Path, pipeline: Path, tmp_path: Path) -> None:
     options: dict[str, Any] = {"dev": treebank, "config": SMALL_BEST, "resume": True}
-    other = SMALL_PIPELINE.with_settings([setting])
+    other = SMALL_PIPELINE.with_settings(["tokeniser.hidden=9"])
     with pytest.raises(ConfigError, match="other data, settings, seed or threads"):
         train(treebank, out=pipeline, pipeline=other, **options)
     # Without its fingerprint, a finished stage could be of any settings.
@@ -141,9 +99,10 @@ def test_treebank_without_tags_or_spaces(tmp_path: Path) -> None:
     messages, out = Messages(), tmp_path / "m"
     config, pipeline = with_settings(SMALL_BEST, ["epochs=1"]), SMALL_PIPELINE
     nlp = train(tmp_path / "t.conllu", out=out, config=config, pipeline=pipeline, listener=messages)
-    assert nlp.tagger is None
+    assert nlp.tags is None
+    assert not nlp.config.model.tags
     assert any("SpaceAfter=No" in text for text in messages.texts)
-    assert any("no tagger" in text for text in messages.texts)
+    assert any("neither tags nor lemmas" in text for text in messages.texts)
     assert load(out)("a b")[0].forms == ["a", "b"]
 
 
@@ -157,5 +116,5 @@ def test_conllx_treebank_is_refused_with_its_name(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_stages_report_their_epochs(pipeline: Path) -> None:
-    assert [record["epoch"] for record in read_records(pipeline / "tagger")] == [1, 2]
+    assert [record["epoch"] for record in read_records(pipeline)] == [1, 2]
     assert [record["epoch"] for record in read_records(pipeline / "tokeniser")] == [1, 2]

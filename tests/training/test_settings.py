@@ -8,21 +8,21 @@ import pytest
 
 from biatt.config import Config, ParserConfig, ParserTrainingConfig, with_settings
 from biatt.errors import ConfigError
-from biatt.presets import PipelineConfig, preset
+from biatt.presets import PipelineConfig, of_pipeline, preset
 from biatt.training.settings import configurations, described_settings, hidden_size
 
 
 def test_settings_of_parser_and_pipeline_are_told_apart() -> None:
-    settings = ["layers=3", "tagger.layers=4", "folds=5", "hidden=7"]
+    settings = ["layers=3", "tokeniser.layers=4", "hidden=7"]
     config, pipeline = configurations(settings, preset_name=None, hidden="danish", pipeline=True)
-    assert config == with_settings(preset("best"), ["layers=3", "hidden=176"])
-    assert pipeline == PipelineConfig().with_settings(["tagger.layers=4", "folds=5"])
+    assert config == with_settings(of_pipeline(preset("best")), ["layers=3", "hidden=176"])
+    assert pipeline == PipelineConfig().with_settings(["tokeniser.layers=4"])
     assert configurations([], preset_name=None, hidden=None, pipeline=False) == (preset("paper"), None)
     assert configurations([], preset_name="fast", hidden="8", pipeline=False)[0].model.hidden == 8
 
 
-@pytest.mark.parametrize("setting", ["tagger.layers=4", "tokeniser.hidden=2", "folds=5"])
-def test_settings_of_a_pipeline_need_one(setting: str) -> None:
+def test_settings_of_a_pipeline_need_one() -> None:
+    setting = "tokeniser.hidden=2"
     with pytest.raises(ConfigError, match=f"The setting '{setting}' is about --pipeline"):
         configurations([setting], preset_name=None, hidden=None, pipeline=False)
 
