@@ -13,21 +13,11 @@ from biatt.annotate.tokeniser import LABELS, Characters, Tokeniser, cut
 from biatt.config import TokeniserSettings
 from biatt.data.raw_text import NO_SPACE, Paragraph, paragraphs
 from biatt.data.sentence import FORM
-from biatt.errors import TrainingError
 from biatt.model_folder import TOKENISER
 from biatt.training.labeller_run import LabelledSentences, LabellerRun
 from biatt.training.noise import noisy
 from biatt.training.run import Job
 from biatt.training.treebank import Treebank
-
-
-def check_format(treebank: Treebank) -> None:
-    """Raise TrainingError for a treebank that does not say where spaces are."""
-    for sentence in (*treebank.train, *treebank.dev):
-        if sentence.format != "conllu":
-            raise TrainingError(
-                f"{sentence.source} is a CoNLL-X file: a pipeline needs CoNLL-U, which says where spaces are."
-            )
 
 
 def train_tokeniser(job: Job, config: TokeniserSettings, treebank: Treebank) -> Tokeniser:

@@ -48,17 +48,14 @@ def train(
     """
     from biatt.network.scoring import torch_device  # says what to install if there is no torch
     from biatt.training.encoder import checksum, description, open_encoder
-    from biatt.training.pipeline import check_format
     from biatt.training.run import Job
 
     _check_numbers(seed=seed, threads=threads, ensemble=ensemble)
     torch_device(device)  # an error now is better than one after hours of training
     files = [train] if isinstance(train, (str, Path)) else list(train)
-    treebank = read_treebank(files, dev, dev_fraction=dev_fraction, seed=seed)
+    treebank = read_treebank(files, dev, dev_fraction=dev_fraction, seed=seed, spaces=pipeline is not None)
     vectors = read_vectors(embeddings) if embeddings else None
     config, out = _with_vectors(_completed(config, pipeline), vectors, embeddings), Path(out)
-    if pipeline:
-        check_format(treebank)
     config, contextual = open_encoder(encoder, config, bundle_encoder, features, out, device, ensemble)
     texts = _silver_files(config, silver, exclude)
     digests = [checksum(contextual), *map(digest_of_files, texts or ())]

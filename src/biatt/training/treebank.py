@@ -23,9 +23,17 @@ class Treebank(NamedTuple):
 
 
 def read_treebank(
-    files: Sequence[str | Path], dev: str | Path | None, *, dev_fraction: float, seed: int
+    files: Sequence[str | Path],
+    dev: str | Path | None,
+    *,
+    dev_fraction: float,
+    seed: int,
+    spaces: bool = False,
 ) -> Treebank:
-    """Read training and dev sentences; without a dev file, a random part of the training files is dev."""
+    """Read training and dev sentences; without a dev file, a random part of the training files is dev.
+
+    With `spaces`, all must say where spaces are, which a tokeniser learns from.
+    """
     names = ", ".join(map(str, files))
     sentences = [sentence for file in files for sentence in _sentences(file)]
     if dev is not None:
@@ -33,6 +41,11 @@ def read_treebank(
     else:
         dev_name = f"{dev_fraction:.0%} of train, held out at random"
         sentences, dev_sentences = _split(sentences, dev_fraction, seed)
+    for sentence in (*sentences, *dev_sentences):
+        if spaces and sentence.format != "conllu":
+            raise TrainingError(
+                f"{sentence.source} is a CoNLL-X file: a pipeline needs CoNLL-U, which says where spaces are."
+            )
     if not sentences:
         raise TrainingError(f"{names}: there is no sentence to train on.")
     if not dev_sentences:
