@@ -149,7 +149,7 @@ def _in_order(function: Callable[[A], B], items: Iterable[A], threads: int) -> I
         raise failure
 
 
-class Shared(ABC):
+class _Shared(ABC):
     """A setting of the process, made when the first user enters and undone when the last one leaves."""
 
     def __init__(self) -> None:
@@ -174,7 +174,7 @@ class Shared(ABC):
     def _restore(self) -> None: ...
 
 
-class OneMatrixThread(Shared):
+class OneMatrixThread(_Shared):
     """Matrix products of numpy use one thread each: the threads of this module share the cores already."""
 
     def _set(self) -> None:
@@ -184,7 +184,7 @@ class OneMatrixThread(Shared):
         self._limits.restore_original_limits()
 
 
-class ShortSwitchInterval(Shared):
+class ShortSwitchInterval(_Shared):
     """Threads pass on the global lock sooner, so that one that returns from a kernel soon calls the next."""
 
     def _set(self) -> None:
@@ -195,7 +195,7 @@ class ShortSwitchInterval(Shared):
         sys.setswitchinterval(self._before)
 
 
-class FewerCollections(Shared):
+class FewerCollections(_Shared):
     """Python collects cyclic garbage less often: sentences have no cycles, and collecting costs a tenth."""
 
     def _set(self) -> None:

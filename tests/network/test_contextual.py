@@ -178,12 +178,6 @@ def test_another_encoder_than_that_of_training_is_refused(folder: Path, copied: 
         load_encoder(reference, ALL, width=WIDTH)
 
 
-def test_the_number_of_threads_of_torch_is_put_back(folder: Path) -> None:
-    before = torch.get_num_threads()
-    exact(folder).features([["dog"]], threads=before + 1)
-    assert torch.get_num_threads() == before
-
-
 def test_default_layers_are_from_the_middle_to_the_last_but_one() -> None:
     assert [default_layers(depth) for depth in (12, 6, 2, 1)] == [(5, 7, 9, 11), (2, 3, 4, 5), (1,), (1,)]
 

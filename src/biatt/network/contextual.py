@@ -24,7 +24,6 @@ from biatt.encoding.batches import by_length
 from biatt.encoding.features import Features, Pieces
 from biatt.encoding.subwords import Subwords, windows
 from biatt.errors import ConfigError, ModelError
-from biatt.threads import Shared
 
 PACKAGES = ("transformers", "tokenizers")
 # Settings in which a description could ask for other code, or for other weights than those of the folder.
@@ -91,11 +90,10 @@ class ContextualEncoder(nn.Module):
         """No dropout inside, also in training: it would not be repeatable by our seed."""
         return super().train(False)
 
-    def features(self, sentences: Sequence[Sequence[str]], *, threads: int = 1) -> list[Features]:
+    def features(self, sentences: Sequence[Sequence[str]]) -> list[Features]:
         """An array (n, layers, width) for each sentence, which is given by the forms of its words."""
         features: list[Features] = []
-        with _torch_threads, torch.inference_mode():
-            torch.set_num_threads(threads)  # a setting of each thread
+        with torch.inference_mode():
             for start in range(0, len(sentences), GROUP_SENTENCES):
                 group = sentences[start : start + GROUP_SENTENCES]
                 states = self(self.subwords.pieces(group)).clamp(-LARGEST_FLOAT16, LARGEST_FLOAT16)
@@ -189,19 +187,6 @@ def has_bfloat16(device: str = "cpu") -> bool:
         return device.startswith("cuda") and torch.cuda.is_bf16_supported()
     capabilities: dict[str, Any] = getattr(torch.cpu, "get_capabilities", dict)()
     return any(bool(capabilities.get(name)) for name in ("avx512_bf16", "amx_bf16"))
-
-
-class _TorchThreads(Shared):
-    """Puts the number of torch's threads back when the last user leaves."""
-
-    def _set(self) -> None:
-        self._before = torch.get_num_threads()
-
-    def _restore(self) -> None:
-        torch.set_num_threads(self._before)
-
-
-_torch_threads = _TorchThreads()
 
 
 @contextmanager

@@ -71,7 +71,7 @@ class EncoderInput:
         if cached:
             features = cached_features(self.encoder, forms, self.cache, job.listener, threads=job.threads)
         else:
-            features = self.encoder.features(forms, threads=job.threads)
+            features = self.encoder.features(forms)
         return [part._replace(features=array) for part, array in zip(encoded, features, strict=True)]
 
     def initialise(self, parameters: FeatureParameters, train: Sequence[Encoded]) -> None:
