@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import socket
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +19,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from safetensors.torch import load_file, save_file
 
+import biatt
 from biatt.encoder_folder import EncoderReference, find_encoder
 from biatt.errors import ConfigError, ModelError
 from biatt.network import contextual
@@ -176,6 +180,31 @@ def test_another_encoder_than_that_of_training_is_refused(folder: Path, copied: 
         ModelError, match=r"copy is not the one that the model was trained with: its checksum"
     ):
         load_encoder(reference, ALL, width=WIDTH)
+
+
+@pytest.mark.slow
+def test_so_many_threads_compute_as_were_given(folder: Path) -> None:
+    """In each thread, and without an effect on what comes after; in a process with torch's own settings."""
+    code = """
+import sys, threading, torch
+from biatt.network.contextual import ContextualEncoder
+from biatt.threads import one_matrix_thread
+encoder = ContextualEncoder(sys.argv[1])
+before, seen = torch.get_num_threads(), []
+encoder.model.register_forward_pre_hook(lambda *_: seen.append(torch.get_num_threads()))
+for threads in (1, 2, 3):
+    encoder.features([["dog"]], threads=threads)
+    thread = threading.Thread(target=lambda: encoder.features([["dog"]], threads=threads))
+    thread.start(), thread.join()
+after = torch.get_num_threads()
+with one_matrix_thread:
+    print(seen, before == after, torch.get_num_threads())
+"""
+    environment = {**os.environ, "PYTHONPATH": str(Path(biatt.__file__).parents[1])}
+    done = subprocess.run(
+        [sys.executable, "-c", code, folder], env=environment, capture_output=True, text=True
+    )
+    assert done.stdout == "[1, 1, 2, 2, 3, 3] True 1\n", done.stderr
 
 
 def test_default_layers_are_from_the_middle_to_the_last_but_one() -> None:

@@ -25,6 +25,7 @@ from encoders import LAYERS, WIDTH, needs_transformers, write_encoder
 from trainings import SMALL, InterruptedAfter, contents
 
 pytest.importorskip("transformers", reason=needs_transformers)
+pytestmark = pytest.mark.slow
 
 TUNED = with_settings(SMALL, ["encoder_rate=0.001", "feature_layers=0,2", "schedule=linear"])
 
@@ -113,10 +114,10 @@ def test_features_are_computed_once_for_several_trainings(
     computed = 0
     features = ContextualEncoder.features
 
-    def counted(self: ContextualEncoder, sentences: list[list[str]]) -> Any:
+    def counted(self: ContextualEncoder, sentences: list[list[str]], *, threads: int = 1) -> Any:
         nonlocal computed
         computed += sum(map(len, sentences))
-        return features(self, sentences)
+        return features(self, sentences, threads=threads)
 
     monkeypatch.setattr(ContextualEncoder, "features", counted)
     monkeypatch.setattr(feature_cache, "SHARD_WORDS", 50)

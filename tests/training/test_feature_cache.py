@@ -8,14 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from biatt.encoder_folder import EncoderReference
 from biatt.encoding.features import Features
 from biatt.errors import BiattError, TrainingError
-from biatt.threads import one_matrix_thread
 from biatt.training import feature_cache
 from biatt.training.feature_cache import cached_features
 from biatt.training.listener import Silent
@@ -32,7 +30,7 @@ class CountingEncoder:
         self.reference, self.layers, self.width = EncoderReference(checksum, Path()), layers, 2
         self.words, self.fails_after = 0, fails_after
 
-    def features(self, sentences: Sequence[Sequence[str]]) -> list[Features]:
+    def features(self, sentences: Sequence[Sequence[str]], *, threads: int = 1) -> list[Features]:
         self.words += sum(map(len, sentences))
         if self.words > self.fails_after:
             raise KeyboardInterrupt
@@ -126,23 +124,6 @@ def test_the_listener_hears_of_all_words(tmp_path: Path) -> None:
     listener = Heard()
     cached_features(CountingEncoder(), SENTENCES, tmp_path, listener)
     assert (listener.started, listener.done) == (10, 10)
-
-
-@pytest.mark.parametrize("threads", [1, 2])
-def test_so_many_threads_compute_as_were_given_and_training_keeps_its_own(
-    threads: int, tmp_path: Path
-) -> None:
-    seen = []
-
-    class Watching(CountingEncoder):
-        def features(self, sentences: Sequence[Sequence[str]]) -> list[Features]:
-            seen.append(torch.get_num_threads())
-            return super().features(sentences)
-
-    cached_features(Watching(), SENTENCES, tmp_path, Silent(), threads=threads)
-    assert seen == [threads]
-    with one_matrix_thread:
-        assert torch.get_num_threads() == 1
 
 
 def test_a_folder_that_cannot_be_is_one_sentence(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from safetensors.torch import load_file, save_file
+from threadpoolctl import ThreadpoolController
 from torch import Tensor, nn
 
 from biatt.encoder_folder import CONFIG, WEIGHTS, EncoderFiles, EncoderReference, copy_encoder, find_encoder
@@ -90,10 +92,10 @@ class ContextualEncoder(nn.Module):
         """No dropout inside, also in training: it would not be repeatable by our seed."""
         return super().train(False)
 
-    def features(self, sentences: Sequence[Sequence[str]]) -> list[Features]:
+    def features(self, sentences: Sequence[Sequence[str]], *, threads: int = 1) -> list[Features]:
         """An array (n, layers, width) for each sentence, which is given by the forms of its words."""
         features: list[Features] = []
-        with torch.inference_mode():
+        with _torch_threads(threads), torch.inference_mode():
             for start in range(0, len(sentences), GROUP_SENTENCES):
                 group = sentences[start : start + GROUP_SENTENCES]
                 states = self(self.subwords.pieces(group)).clamp(-LARGEST_FLOAT16, LARGEST_FLOAT16)
@@ -187,6 +189,22 @@ def has_bfloat16(device: str = "cpu") -> bool:
         return device.startswith("cuda") and torch.cuda.is_bf16_supported()
     capabilities: dict[str, Any] = getattr(torch.cpu, "get_capabilities", dict)()
     return any(bool(capabilities.get(name)) for name in ("avx512_bf16", "amx_bf16"))
+
+
+@cache
+def _thread_pools() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+@contextmanager
+def _torch_threads(count: int) -> Iterator[None]:
+    """Let torch compute with so many threads in the calling one.
+
+    Not by torch.set_num_threads, which threadpoolctl, the way of all other limits, cannot undo.
+    """
+    torch.get_num_threads()  # torch sets its own number at the first call in each thread
+    with _thread_pools().limit(limits=count, user_api="openmp"):
+        yield
 
 
 @contextmanager

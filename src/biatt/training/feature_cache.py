@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from biatt.data.files import replacing
 from biatt.encoding.features import FeatureEncoder, Features
@@ -43,9 +42,8 @@ def cached_features(
         path = folder / f"{_digest(encoder, shard)}.npy"
         array = _mapped(path, shape)
         if array is None:
-            # Not torch.set_num_threads: threadpoolctl, which sets threads elsewhere, cannot undo it.
-            with threadpool_limits(threads), replacing(path) as file:
-                np.save(file, np.concatenate(encoder.features(shard)))
+            with replacing(path) as file:
+                np.save(file, np.concatenate(encoder.features(shard, threads=threads)))
             array = _mapped(path, shape)
             if array is None:
                 raise TrainingError(f"{path} cannot be read back.")
