@@ -24,6 +24,7 @@ from biatt.recipes.report import results_table
 from biatt.recipes.reproduce import reproduce, train_command
 from biatt.training.listener import Silent
 from builders import experiment_record
+from encoders import write_encoder
 
 pytestmark = pytest.mark.slow  # trains four small models
 
@@ -220,6 +221,19 @@ def test_unknown_run_and_missing_file_are_named(recipe: Path) -> None:
     recipe.write_text(RECIPE.replace('"dev-only"', '"new"').replace('dev = "toy/test', 'dev = "toy/gone'))
     with pytest.raises(BiattError, match=r"gone\.conllu: cannot be read: no such file"):
         run(recipe, only=["new"])
+
+
+def test_encoder_is_a_folder_beside_the_recipe(recipe: Path) -> None:
+    write_encoder(recipe.parent / "tiny")
+    base = 'name = "dev-only"'
+    recipe.write_text(RECIPE.replace(base, 'name = "contextual"\nencoder = "tiny"'))
+    records, _ = run(recipe, only=["contextual"])
+    assert [record.name for record in records] == ["contextual-seed3"]
+    parser = biatt.load(recipe.parent / "models" / "trial" / "contextual-seed3")
+    assert parser.encoder is not None
+    assert parser.encoder.reference.folder == (recipe.parent / "tiny").resolve()
+    assert parser.card is not None
+    assert "--encoder tiny`" in parser.card
 
 
 def test_results_that_cannot_have_a_folder_are_one_sentence(recipe: Path, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ A recipe has one table for each experiment:
     style = "conllx"                               # optional: how to score
     punctuation = "ignore"                         # optional
     embeddings = "vectors.txt"                     # optional: word vectors, a file beside the recipe
+    encoder = "mpnet"                              # optional: contextual encoder, a folder beside the recipe
     beside = "paper 91.56 / 85.53"                 # optional: a figure for the last column of the table
     against = "danish-paper"                       # optional: an earlier run to compare with, seed by seed
 """
@@ -53,6 +54,7 @@ class Experiment:
     style: Style | None = None
     punctuation: Punctuation | None = None
     embeddings: str | None = None
+    encoder: str | None = None
     beside: str = ""
     against: str | None = None
 

@@ -48,7 +48,7 @@ class Folders(NamedTuple):
     treebanks: Path
     models: Path  # of this recipe
     results: Path
-    recipe: Path  # where the recipe is: word vectors are beside it
+    recipe: Path  # where the recipe is: word vectors and encoders are beside it
 
 
 def reproduce(
@@ -112,6 +112,7 @@ def measure(
         dev=folders.treebanks / experiment.dev if experiment.dev else None,
         config=experiment.config(),
         embeddings=folders.recipe / experiment.embeddings if experiment.embeddings else None,
+        encoder=folders.recipe / experiment.encoder if experiment.encoder else None,
         seed=seed,
         threads=threads,
         resume=True,
@@ -142,8 +143,9 @@ def train_command(experiment: Experiment, seed: int, *, threads: int) -> str:
     words = ["biatt", "train", "--train", *experiment.train, "--preset", experiment.preset]
     words += ["--seed", str(seed), "--threads", str(threads)]
     words += [word for setting in experiment.settings for word in ("--set", setting)]
-    for option, value in (("--dev", experiment.dev), ("--embeddings", experiment.embeddings)):
-        words += [option, value] if value else []
+    for option in ("dev", "embeddings", "encoder"):
+        value = getattr(experiment, option)
+        words += [f"--{option}", value] if value else []
     return shlex.join(words)
 
 
