@@ -48,7 +48,7 @@ def slow_forward(
     Masks are what dropout multiplies by: embeddings, each layer of the memory, and queries.
     """
     config, n, h = model.config, sentence.words, model.config.hidden
-    w = {name: parameter.detach().numpy() for name, parameter in model.named_parameters()}
+    w = {name: value.detach().numpy() for name, value in model.state_dict().items()}
     x_mask, *m_masks, q_mask = masks or [np.float64(1)] * (config.layers + 1) + [np.ones((2, h))]
 
     def gru(part: str, k: int, previous: Array, x: Array, W: Array) -> Array:
@@ -60,7 +60,13 @@ def slow_forward(
         total = np.zeros(config.width)
         for row in sentence.rows[sentence.offsets[i] : sentence.offsets[i + 1]]:
             total = total + w["E.weight"][row]
-        x.append(x_mask * lrel(w["P"].T @ total + w["P_bias"]))
+        total = w["P"].T @ total + w["P_bias"]
+        if config.feature_layers and i > 0:  # beyond the paper: a mean of a contextual encoder's layers
+            assert sentence.features is not None
+            for k, share in enumerate(softmax(w["features.mix"])):
+                layer = (sentence.features[i - 1, k] + w["features.shift"][k]) * w["features.factor"][k]
+                total = total + share * (w["features.P"].T @ layer)
+        x.append(x_mask * lrel(total))
 
     # m_j = [hˡ_j; hʳ_j], ROOT included, of x or of the layer before
     m = x
@@ -71,6 +77,8 @@ def slow_forward(
         for j in range(n, -1, -1):
             right[j] = gru(name, 1, right[j + 1], m[j], w[f"{name}.W"][1])
         m = [mask * np.concatenate([left[j], right[j]]) for j in range(n + 1)]
+        if config.tags and name == "memory":
+            m = [m[0], *(m[j] + slow_tags(model, m[j], sentence, j) for j in range(1, n + 1))]
     read = m if config.query_input == "memory" else x
 
     def headword_probabilities(k: int, q: Array) -> Array:
@@ -119,6 +127,22 @@ def slow_forward(
             logits = logits + w["pair.out"].T @ lrel(words + w["pair.head"].T @ m[j] + w["pair.bias"])
         y[t - 1, j] = softmax(logits)
     return np.log([[part[t] for t in range(1, n + 1)] for part in a]), np.log(y)
+
+
+def slow_tags(model: BiAtt, m: Array, sentence: Encoded, j: int) -> Array:
+    """The expected embeddings of the tags of the word j; of a tag that is known, its embedding."""
+    w = {name: value.detach().numpy() for name, value in model.state_dict().items()}
+    scores, total, start = w["tags.out"].T @ m + w["tags.out_bias"], np.zeros(len(m)), 0
+    for kind, size in enumerate(model.fed_labels):
+        embeddings = w["tags.embeddings"][start : start + size]
+        known = -1 if sentence.labels is None else sentence.labels[j - 1, kind]
+        if known >= 0:
+            total = total + embeddings[known]
+        else:
+            for share, embedding in zip(softmax(scores[start : start + size]), embeddings, strict=True):
+                total = total + share * embedding
+        start += size
+    return total
 
 
 def slow_log_likelihood(log_a: Array, log_y: Array, sentence: Encoded, *, smoothing: float = 0.0) -> float:
