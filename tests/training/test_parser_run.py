@@ -332,8 +332,8 @@ def test_epochs_are_all_of_gold_and_the_next_part_of_silver_and_the_last_are_gol
         if epoch > 3:
             assert not silver
             continue
-        assert run.silver_part.start == following
-        following = run.silver_part.stop
+        assert run.silver_epoch.part.start == following
+        following = run.silver_epoch.part.stop
         assert abs(sum(silver) - 1.5 * run.words) <= max(run.silver.lengths)
     assert following > len(run.silver)  # all of the silver text, and the first sentences again
 

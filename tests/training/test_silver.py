@@ -16,7 +16,8 @@ from biatt.data.toy_treebank import generate
 from biatt.encoding.doubts import FIRST_LABEL, HEAD, RELATION, Doubts
 from biatt.encoding.vocabulary import Vocabulary
 from biatt.errors import FormatError, TrainingError
-from biatt.training.silver import SilverSentences, SilverText, read_silver, texts
+from biatt.training.noise import OF_WORDS, OfWords, with_noise
+from biatt.training.silver import SilverEpoch, SilverSentences, SilverText, read_silver, texts
 from builders import random_parser
 
 GOLD = generate(30)
@@ -218,3 +219,36 @@ def test_forms_are_counted_whatever_their_tags_are(tmp_path: Path) -> None:
     tagged = [Sentence.from_words(["so", "so"], upos=["ADV", tag], heads=[2, 0]) for tag in ("ADV", "X")]
     write(tagged, tmp_path / "a")
     assert text_of([tmp_path / "a"]).form_counts() == {"so": 4}
+
+
+# Noise
+
+
+@pytest.mark.parametrize("kind", OF_WORDS)
+def test_noise_of_silver_sentences_is_that_of_gold_ones(
+    sentences: list[Sentence], files: list[Path], kind: OfWords
+) -> None:
+    silver = silver_of(text_of(files))
+    for index in range(5):
+        sentence = with_noise(sentences[silver.order[index]], kind)
+        noisy = silver.noisy(index, kind)
+        expected = VOCABULARY.encode(sentence)._replace(labels=gold_labels(sentence, LABELS))
+        for array, expected_array in zip(noisy[:5], expected[:5], strict=True):
+            np.testing.assert_array_equal(array, expected_array)
+        assert noisy.doubts is not None
+        assert max(noisy.doubts.words) < noisy.words
+        if noisy.words == len(sentences[silver.order[index]]):
+            np.testing.assert_array_equal(noisy.doubts.choices, doubts_of(silver, index).choices)
+
+
+def test_an_epoch_has_noise_in_a_share_of_its_sentences(files: list[Path]) -> None:
+    silver = silver_of(text_of(files))
+    part = silver.part(100, 300)
+    size = len(part)  # noise cannot change every sentence: a final full stop can be a head
+    for noise, least, most in ((0.0, 0, 0), (0.5, size // 8, size - size // 8), (1.0, size // 2, size)):
+        epoch = SilverEpoch(silver, part, noise=noise, generator=np.random.default_rng(1))
+        encoded = [epoch.encoded(i) for i in range(len(part))]
+        assert epoch.lengths == [sentence.words for sentence in encoded]
+        clean = [silver.encoded(index) for index in part]
+        same = [np.array_equal(one.rows, other.rows) for one, other in zip(encoded, clean, strict=True)]
+        assert least <= same.count(False) <= most

@@ -33,6 +33,20 @@ class Doubts(NamedTuple):
             self.probabilities[here],
         )
 
+    def without(self, dropped: NDArray[np.bool_]) -> Doubts:
+        """The doubts of a sentence without those of its words, and those heads, that are `dropped` (n,)."""
+        kept = np.concatenate([[True], ~dropped])  # by position; 0 is ROOT
+        numbers = np.cumsum(kept, dtype=np.int32) - 1  # of the positions that are kept
+        heads = self.kinds == HEAD
+        as_heads = np.where(heads, self.choices, 0)
+        stays = kept[self.words + 1] & kept[as_heads]
+        words, heads = numbers[self.words[stays] + 1] - 1, heads[stays]
+        choices = np.where(heads, numbers[as_heads[stays]], self.choices[stays]).astype(np.int16)
+        probabilities = self.probabilities[stays].astype(np.float32)
+        totals = np.bincount(words[heads], probabilities[heads], minlength=len(dropped))
+        probabilities[heads] /= totals[words[heads]]
+        return Doubts(words, self.kinds[stays], choices, probabilities.astype(np.float16))
+
 
 def concatenated(sentences: Sequence[Doubts | None], words: NDArray[np.int32]) -> Doubts | None:
     """The doubts of the sentences of a batch, if there are any; `words` has the number of words of each."""

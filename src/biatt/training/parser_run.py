@@ -40,7 +40,7 @@ from biatt.training.noise import OF_WORDS, with_noise
 from biatt.training.optimiser import Adam
 from biatt.training.records import Record
 from biatt.training.run import NO_ROWS, Job, Run
-from biatt.training.silver import SilverFiles, SilverSentences, SilverText
+from biatt.training.silver import SilverEpoch, SilverFiles, SilverSentences, SilverText
 from biatt.training.treebank import Treebank, vocabulary_of
 from biatt.weights import NO_LABELS
 
@@ -117,6 +117,7 @@ class ParserRun(Run):
 
     goal = "dev_las"
     network: BiAtt
+    silver_epoch: SilverEpoch
 
     def __init__(
         self,
@@ -137,7 +138,7 @@ class ParserRun(Run):
         """`frozen` are weights that training does not change, and that its checkpoints do not have."""
         self.frozen = frozen
         self.config, self.vocabulary, self.labels, self.origin = config, vocabulary, labels, origin
-        self.silver, self.silver_part = None, range(0)
+        self.silver = None
         if silver is not None:
             confidence, generator = config.training.silver_confidence, np.random.default_rng([job.seed, 0, 1])
             self.silver = SilverSentences(
@@ -180,8 +181,8 @@ class ParserRun(Run):
         )
 
     def epoch_lengths(self, epoch: int) -> Sequence[int]:
+        generator = self.noise_generator(epoch)
         if self.training.noise:
-            generator = self.noise_generator(epoch)
             noisy = {
                 int(i): with_noise(self.train_sentences[i], OF_WORDS[generator.integers(len(OF_WORDS))])
                 for i in np.flatnonzero(generator.random(len(self.without_noise)) < self.training.noise)
@@ -189,9 +190,12 @@ class ParserRun(Run):
             self.train = self.without_noise[:]
             for i, encoded in zip(noisy, self._encoded(list(noisy.values())), strict=True):
                 self.train[i] = encoded
-        self.silver_part = self._silver_part(epoch)
-        silver = self.silver.lengths_in(self.silver_part) if self.silver else []
-        return [*(sentence.words for sentence in self.train), *silver]
+        lengths = [sentence.words for sentence in self.train]
+        if self.silver:
+            part, noise = self._silver_part(epoch), self.training.noise
+            self.silver_epoch = SilverEpoch(self.silver, part, noise=noise, generator=generator)
+            lengths += self.silver_epoch.lengths
+        return lengths
 
     def words_of(self, epoch: int) -> int:
         return self.words + (self.silver.words_in(self._silver_part(epoch)) if self.silver else 0)
@@ -206,9 +210,7 @@ class ParserRun(Run):
     def _sentence(self, index: int) -> Encoded:
         """A gold sentence of the epoch or, after the last of them, a silver one."""
         gold = len(self.train)
-        if self.silver is None or index < gold:
-            return self.train[index]
-        return self.silver.encoded(self.silver_part[index - gold])
+        return self.train[index] if index < gold else self.silver_epoch.encoded(index - gold)
 
     def _encoded(self, sentences: Sequence[Sentence], *, cached: bool = False) -> list[Encoded]:
         """Sentences as the network reads them, with their gold labels."""

@@ -27,8 +27,10 @@ from biatt.encoding.doubts import FIRST_LABEL, HEAD, RELATION, Doubts
 from biatt.encoding.labels import Labels
 from biatt.encoding.vocabulary import Encoded, Indices, Vocabulary
 from biatt.errors import FormatError, TrainingError
+from biatt.training.noise import OF_WORDS, OfWords, with_noise
 from biatt.weights import ROOT
 
+WORD = "Word="  # in MISC of a sentence that gets noise: the number of a word, from 0
 ENCODED_AT_ONCE = 10_000  # tokens; bounds the memory of their columns
 
 _NO_LETTER_OR_DIGIT = re.compile(r"[\W_]+")
@@ -214,13 +216,14 @@ class SilverSentences:
             kept = np.flatnonzero(text.mean_log_probabilities() >= np.log(least_confidence))
         if not len(kept):
             raise TrainingError(f"No silver sentence has a confidence of {least_confidence:g}.")
+        self.vocabulary, self._labels = vocabulary, labels
         self.text, self.order = text, generator.permutation(kept)
         self.lengths = text.lengths[self.order]
         self._ends = np.cumsum(self.lengths)
         self._bag_rows, self._bag_offsets, self._token_labels = _encoded_tokens(
             text.token_columns, vocabulary, labels
         )
-        self._first_doubts = np.searchsorted(text.doubts.words, text.starts)
+        self._first_doubts = np.searchsorted(text.doubts.words, text.starts.astype(np.int32))
 
     def __len__(self) -> int:
         return len(self.order)
@@ -282,6 +285,44 @@ class SilverSentences:
             labels=None if self._token_labels is None else self._token_labels[tokens],
             doubts=self.text.doubts.part(first_doubt, last_doubt, first_word=start),
         )
+
+    def noisy(self, index: int, kind: OfWords) -> Encoded:
+        """The sentence with noise (`with_noise`), which can drop words."""
+        clean = self.encoded(index)
+        start = int(self.text.starts[self.order[index % len(self)]])
+        tokens = self.text.tokens[start : start + clean.words].tolist()
+        names = [*self.vocabulary.relations, "_"]  # the last for unknown ones, -1
+        rows = [
+            [str(i), *self.text.token_columns[token], str(head), names[relation], "_", f"{WORD}{i - 1}"]
+            for i, (token, head, relation) in enumerate(
+                zip(tokens, clean.heads.tolist(), clean.relations.tolist(), strict=True), 1
+            )
+        ]
+        sentence = with_noise(Sentence(rows, []), kind)
+        dropped = np.ones(clean.words, bool)
+        dropped[[int(row[MISC].removeprefix(WORD)) for row in sentence.rows]] = False
+        return self.vocabulary.encode(sentence)._replace(
+            labels=gold_labels(sentence, self._labels) if self._labels else None,
+            doubts=clean.doubts.without(dropped) if clean.doubts else None,
+        )
+
+
+class SilverEpoch:
+    """The sentences of a part of the silver text, this share of them with noise."""
+
+    def __init__(
+        self, silver: SilverSentences, part: range, *, noise: float, generator: np.random.Generator
+    ) -> None:
+        self.silver, self.part = silver, part
+        self.lengths = silver.lengths_in(part)
+        self._noisy: dict[int, Encoded] = {}
+        for i in np.flatnonzero(generator.random(len(part)) < noise).tolist():
+            kind = OF_WORDS[generator.integers(len(OF_WORDS))]
+            self._noisy[i] = silver.noisy(part[i], kind)
+            self.lengths[i] = self._noisy[i].words
+
+    def encoded(self, index: int) -> Encoded:
+        return self._noisy[index] if index in self._noisy else self.silver.encoded(self.part[index])
 
 
 def _encoded_tokens(
