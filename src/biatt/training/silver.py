@@ -1,6 +1,6 @@
 """Silver text: sentences that another model has annotated, far more of them than gold ones.
 
-Millions of words are packed into a few arrays, of some thirty bytes a word. A token, i.e. a form with its
+Millions of words are packed into a few arrays, of about 40 bytes a word. A token, i.e. a form with its
 lemma and tags, is stored once; a word is the number of its token, its head, its relation, and the teacher's
 doubts (`data.doubts`).
 """
