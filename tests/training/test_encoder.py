@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from biatt.config import Config, with_settings
 from biatt.data.conll import read
 from biatt.data.toy_treebank import generate
 from biatt.encoder_folder import find_encoder
-from biatt.errors import ConfigError, ModelError
+from biatt.errors import BiattError, ConfigError, ModelError
 from biatt.network.contextual import ContextualEncoder
 from biatt.parser import Parser
 from biatt.training import feature_cache
@@ -189,6 +190,26 @@ def test_a_missing_or_another_encoder_is_one_sentence(frozen: Path, encoder: Pat
             Parser.load(model)
     reference.unlink()
     with pytest.raises(ModelError, match=r"has no encoder\.json\.$"):
+        Parser.load(model)
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "fault"),
+    [
+        ("feature_width", 0, "the feature_layers have no feature_width"),
+        ("feature_width", WIDTH + 1, "do not fit"),
+        ("feature_layers", [1], "do not fit"),
+        ("feature_layers", [1, LAYERS + 1], "has the layers 0 to 3, not all of 1, 4"),
+    ],
+)
+def test_settings_that_do_not_fit_the_encoder_are_refused(
+    setting: str, value: Any, fault: str, frozen: Path, tmp_path: Path
+) -> None:
+    model = Path(shutil.copytree(frozen, tmp_path / "model"))
+    data = json.loads((model / "config.json").read_text())
+    data["model"][setting] = value
+    (model / "config.json").write_text(json.dumps(data))
+    with pytest.raises(BiattError, match=fault):
         Parser.load(model)
 
 
