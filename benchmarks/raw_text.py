@@ -28,7 +28,6 @@ from biatt.errors import BiattError
 from biatt.evaluation.calibration import calibrate, calibration_error
 from biatt.evaluation.metrics import evaluate
 from biatt.parser import Parser, find_model
-from biatt.threads import one_matrix_thread
 
 HERE = Path(__file__).parent
 
@@ -117,18 +116,11 @@ def speed(parser: Parser, gold: list[Sentence], repeats: int) -> dict[str, Any]:
         source, target = Path(folder) / "in.txt", Path(folder) / "out.conllu"
         source.write_text(raw_text(gold), encoding="utf-8")
         bare = [Sentence.from_words(sentence.forms) for sentence in gold if len(sentence)]
-        tagged = parser.tag(bare)
-
-        def tag() -> object:
-            with one_matrix_thread:
-                return parser.tag(bare)
-
         rounds = interleaved(
             {
                 "raw text": lambda: write(parser.parse(parser.sentences(read_text(source))), target),
                 "tokeniser": lambda: deque(parser.sentences(read_text(source)), maxlen=0),
-                "tagger": tag,
-                "parser": lambda: deque(parser.parse(tagged), maxlen=0),
+                "tags and trees": lambda: deque(parser.parse(bare), maxlen=0),
             },
             repeats=repeats,
         )
@@ -138,11 +130,11 @@ def speed(parser: Parser, gold: list[Sentence], repeats: int) -> dict[str, Any]:
 
 def size(folder: Path) -> dict[str, int]:
     """Bytes of each part of the model."""
-    own = {
-        part: sum(path.stat().st_size for path in (folder / part).iterdir() if path.is_file())
-        for part in ("tokeniser", "tagger", ".")
-    }
-    return {"tokeniser": own["tokeniser"], "tagger": own["tagger"], "parser": own["."]}
+    total, tokeniser = (
+        sum(path.stat().st_size for path in part.rglob("*") if path.is_file())
+        for part in (folder, folder / "tokeniser")
+    )
+    return {"tokeniser": tokeniser, "tags and trees": total - tokeniser}
 
 
 def conditions(options: argparse.Namespace) -> dict[str, Any]:

@@ -129,7 +129,7 @@ def test_raw_text_is_scored_and_timed(tmp_path: Path, monkeypatch: pytest.Monkey
     assert set(found) == {"conditions", "size", "dev", "speed", "calibration"}
     assert found["dev"]["gold tokens"]["Words"] == 100
     assert set(found["dev"]["raw text"]) >= {"Tokens", "Sentences", "UPOS", "Lemmas", "LAS", "MLAS", "BLEX"}
-    assert set(found["speed"]) == {"words", "raw text", "tokeniser", "tagger", "parser"}
+    assert set(found["speed"]) == {"words", "raw text", "tokeniser", "tags and trees"}
     assert all(set(found["speed"][part]) == SPEEDS for part in ("raw text", "tokeniser"))
 
 
