@@ -271,8 +271,12 @@ def test_many_sentences_that_wait_in_a_pipe_are_parsed_together(
     parser: Parser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sizes: list[int] = []
-    score = parser.scores
-    monkeypatch.setattr(parser, "scores", lambda sentences: sizes.append(len(sentences)) or score(sentences))
+    window = parser._parse_window
+    monkeypatch.setattr(
+        parser,
+        "_parse_window",
+        lambda sentences, **options: sizes.append(len(sentences)) or window(sentences, **options),
+    )
     data = conllu(TREEBANK[:20])
     assert len(data) < select.PIPE_BUF * 16  # they fit into the pipe
     with through_pipes(parser, tmp_path) as (into, out):
