@@ -1,0 +1,193 @@
+#!/usr/bin/env python3
+"""Make the English models again, from a treebank, an encoder and raw text; measure every step on dev.
+
+    experiments/english.py --treebank FOLDER --text FOLDER --encoder FOLDER [STEP]...
+
+Steps, in order; the default is all of them. One that is finished is not repeated, one that was interrupted
+goes on.
+
+    joint      tags, lemmas and trees by one network, from the treebank alone
+    teacher    the same with the first six layers of the encoder, frozen
+    silver     the text, annotated by the teacher
+    student    the network of `joint`, wider, on silver text and the treebank: the bundled model
+    encoder    a model with all layers of the encoder, for accuracy without regard to speed
+
+Large files go to --runs. `english/results.jsonl` gets a line for each model, with its dev scores, its size,
+its settings and the commit; `english/RESULTS.md` is a table of them. Test files are only read to keep their
+sentences out of the silver text.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import biatt
+from biatt.data.files import replacing
+from biatt.data.raw_text import raw_text
+from biatt.parser import Parser
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent
+RESULTS = HERE / "english"
+sys.path.insert(0, str(ROOT / "benchmarks"))
+
+LICENCE = "CC BY-SA 4.0"  # of the treebank
+SHARED = ("affixes=5", "noise=0.1", "tokeniser.noise=0.2")
+TEACHER = ("hidden=200", "epochs=9", "feature_layers=2,4,5,6")
+STUDENT = ("hidden=208", "embedding=128", "epochs=30", "silver_ratio=5", "gold_epochs=4")
+ENCODER = ("hidden=256", "epochs=15", "feature_layers=3,5,7,9,11")
+
+
+class Data(NamedTuple):
+    treebank: Path
+    text: Path
+    encoder: Path
+    runs: Path
+    processes: int
+
+    def split(self, name: str) -> Path:
+        (path,) = self.treebank.glob(f"*{name}.conllu*")
+        return path
+
+    @property
+    def silver(self) -> Path:
+        return self.runs / "silver"
+
+
+def main(arguments: list[str] | None = None) -> None:
+    options = _options(arguments)
+    data = Data(options.treebank, options.text, options.encoder, options.runs, options.processes)
+    data.runs.mkdir(parents=True, exist_ok=True)
+    for step in options.steps or STEPS:
+        STEPS[step](data)
+
+
+def joint(data: Data) -> None:
+    _train(data, "joint", SHARED)
+
+
+def teacher(data: Data) -> None:
+    _train(data, "teacher", (*SHARED, *TEACHER), *_with_encoder(data))
+
+
+def silver(data: Data) -> None:
+    for name, kind in (("amalgum.tokens.txt.xz", "tokens"), ("wikipedia.txt.xz", "text")):
+        target = data.silver / name.partition(".")[0]
+        command = [sys.executable, ROOT / "scripts" / "annotate", data.text / name, target, "--input", kind]
+        _run(*command, "--model", data.runs / "teacher", "--processes", data.processes)
+
+
+def student(data: Data) -> None:
+    files = sorted(data.silver.glob("*/*.conllu.gz"))
+    _train(data, "student", (*SHARED, *STUDENT), "--silver", *files, "--exclude", data.split("test"))
+
+
+def encoder(data: Data) -> None:
+    _train(data, "encoder", (*SHARED, *ENCODER), *_with_encoder(data))
+
+
+def _with_encoder(data: Data) -> list[object]:
+    return ["--encoder", data.encoder, "--features", data.runs / "features"]
+
+
+STEPS: dict[str, Callable[[Data], None]] = {
+    step.__name__: step for step in (joint, teacher, silver, student, encoder)
+}
+
+
+def _train(data: Data, name: str, settings: tuple[str, ...], *options: object) -> None:
+    """Train a pipeline, or go on with it, and write its result if there is none."""
+    out = data.runs / name
+    biatt = Path(sys.executable).with_name("biatt")
+    resume = ["--resume"] if out.exists() else []
+    _run(
+        *(biatt, "train", "--pipeline", "--train", data.split("train"), "--dev", data.split("dev")),
+        *("--out", out, "--licence", LICENCE, "--set", *settings, *options, *resume),
+    )
+    if name not in {result["name"] for result in _results()}:
+        _keep({"name": name, "settings": settings, **_measured(out, data)})
+
+
+def _run(*command: object) -> None:
+    print("+", *command, flush=True)
+    subprocess.run(list(map(str, command)), check=True)
+
+
+def _measured(folder: Path, data: Data) -> dict[str, Any]:
+    """Scores on dev, bytes, and where they were measured."""
+    from raw_text import scores
+    from run import commit, cpu_name
+
+    gold = list(biatt.read(data.split("dev")))
+    parser = Parser.load(folder)
+    return {
+        "dev": scores(parser, gold),
+        "noisy dev": _noisy(parser, data.split("dev")),
+        "bytes": sum(path.stat().st_size for path in folder.rglob("*") if path.suffix != ".jsonl"),
+        "commit": commit(),
+        "cpu": cpu_name(),
+        "biatt": biatt.__version__,
+    }
+
+
+def _noisy(parser: Parser, path: Path) -> float:
+    """LAS from raw text that `biatt noise` has changed."""
+    import numpy as np
+
+    from biatt.training.noise import noisy
+
+    gold = list(noisy(list(biatt.read(path)), rate=1.0, generator=np.random.default_rng(1)))
+    return biatt.evaluate(gold, parser.parse(parser.sentences(raw_text(gold).split("\n\n")))).las
+
+
+def _results() -> list[dict[str, Any]]:
+    path = RESULTS / "results.jsonl"
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def _keep(result: dict[str, Any]) -> None:
+    results = [*_results(), result]
+    RESULTS.mkdir(exist_ok=True)
+    with replacing(RESULTS / "results.jsonl") as file:
+        file.write("".join(json.dumps(item) + "\n" for item in results).encode())
+    with replacing(RESULTS / "RESULTS.md") as file:
+        file.write(_table(results).encode())
+
+
+def _table(results: list[dict[str, Any]]) -> str:
+    lines = [
+        "# The English models, step by step",
+        "",
+        "Made by `experiments/english.py`. English EWT dev, F1 by the CoNLL 2018 evaluation; noisy text is",
+        "dev after `biatt noise`; MB of the model as trained, without an encoder that it points to.",
+        "",
+        "| model | raw text: sentences | UPOS | LAS | noisy text: LAS | gold tokens: UPOS | UAS | LAS | MB |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for result in results:
+        raw, tokens = result["dev"]["raw text"], result["dev"]["gold tokens"]
+        figures = [raw["Sentences"], raw["UPOS"], raw["LAS"], round(100 * result["noisy dev"], 2)]
+        figures += [tokens["UPOS"], tokens["UAS"], tokens["LAS"], round(result["bytes"] / 1e6, 1)]
+        lines.append(f"| {result['name']} | {' | '.join(map(str, figures))} |")
+    return "\n".join(lines) + "\n"
+
+
+def _options(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("steps", nargs="*", choices=[[], *STEPS], help="default: all")
+    parser.add_argument("--treebank", type=Path, required=True, help="folder of English EWT")
+    parser.add_argument("--text", type=Path, required=True, help="folder of the text to annotate")
+    parser.add_argument("--encoder", type=Path, required=True, help="folder of MPNet-base")
+    parser.add_argument("--runs", type=Path, default=ROOT.parent / "runs" / "english", help="for large files")
+    parser.add_argument("--processes", type=int, default=2, help="that annotate")
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,76 @@
+"""experiments/english.py: each step of the English models, small and on a toy treebank."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import biatt
+from biatt.data.conll import write
+from biatt.data.toy_treebank import generate
+
+SCRIPT = Path(__file__).parents[1] / "experiments" / "english.py"
+TINY = (
+    "hidden=4",
+    "affixes=1",
+    "epochs=2",
+    "least_batches=0",
+    "tokeniser.epochs=1",
+    "tokeniser.least_batches=0",
+)
+
+
+@pytest.fixture
+def english(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
+    """The script, with networks that take a second to train."""
+    spec = importlib.util.spec_from_file_location("english", SCRIPT)
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    for name, value in {
+        "SHARED": TINY,
+        "TEACHER": ("hidden=5",),
+        "STUDENT": ("gold_epochs=1", "silver_min_count=1"),
+        "RESULTS": tmp_path / "results",
+        "_with_encoder": lambda data: [],
+    }.items():
+        monkeypatch.setattr(module, name, value)
+    return module
+
+
+@pytest.mark.slow
+def test_steps_follow_each_other_and_are_not_repeated(
+    english: ModuleType, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    data, runs = tmp_path / "data", tmp_path / "runs"
+    data.mkdir()
+    for seed, split in enumerate(("train", "dev", "test")):
+        write(generate(12, seed=seed), data / f"x-{split}.conllu")
+    sentences = generate(6, seed=7)
+    (data / "amalgum.tokens.txt.xz").write_text("".join(" ".join(s.forms) + "\n" for s in sentences))
+    (data / "wikipedia.txt.xz").write_text("The old gardener saw a bird. She laughed.\n")
+    options = ["--treebank", str(data), "--text", str(data), "--encoder", str(data), "--runs", str(runs)]
+    english.main(["joint", "teacher", "silver", "student", *options, "--processes", "1"])
+    assert len(list(runs.glob("silver/*/*.conllu.gz"))) == 2
+    results = [json.loads(line) for line in (tmp_path / "results" / "results.jsonl").read_text().splitlines()]
+    assert [result["name"] for result in results] == ["joint", "teacher", "student"]
+    assert all(result["dev"]["gold tokens"]["Words"] == 100 for result in results)
+    table = (tmp_path / "results" / "RESULTS.md").read_text().splitlines()
+    assert [line.split(" | ")[0] for line in table[-3:]] == ["| joint", "| teacher", "| student"]
+    assert "silver text" in (runs / "student" / "README.md").read_text().lower()
+    assert biatt.load(runs / "student")("We laughed.")[0].forms[0] == "We"
+    capfd.readouterr()
+    english.main(["student", *options])
+    assert "is already trained" in "".join(capfd.readouterr())
+    assert len((tmp_path / "results" / "results.jsonl").read_text().splitlines()) == 3
+
+
+def test_unknown_step_is_refused(english: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        english.main(["bake", "--treebank", ".", "--text", ".", "--encoder", "."])
+    assert "invalid choice: 'bake'" in capsys.readouterr().err
