@@ -25,7 +25,8 @@ from biatt.data.sentence import Sentence
 from biatt.encoding.batches import Batch, by_length, collate, shuffled
 from biatt.network.autograd import FUSED, in_threads
 from biatt.network.losses import log_likelihood
-from biatt.network.model import PLAIN, BiAtt
+from biatt.network.model import BiAtt
+from biatt.network.operations import PLAIN
 from biatt.parser import BATCH_WORDS, WINDOW_SENTENCES, Parser
 from biatt.presets import PRESETS
 from biatt.threads import run

@@ -15,7 +15,8 @@ from biatt.data.toy_treebank import generate
 from biatt.encoding.batches import collate
 from biatt.encoding.labels import Labels
 from biatt.network.autograd import FUSED
-from biatt.network.model import PLAIN, Labeller, Operations
+from biatt.network.model import Labeller
+from biatt.network.operations import PLAIN, Operations
 from builders import random_tagger
 
 TREEBANK = generate(40, seed=5)

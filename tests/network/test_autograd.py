@@ -15,7 +15,8 @@ from biatt.config import ParserConfig
 from biatt.encoding.batches import Batch, collate
 from biatt.network.autograd import FUSED, in_threads
 from biatt.network.losses import log_likelihood
-from biatt.network.model import PLAIN, BiAtt, GruTensors, LookupTensors, Operations
+from biatt.network.model import BiAtt
+from biatt.network.operations import PLAIN, GruTensors, LookupTensors, Operations
 from builders import (
     LARGER,
     RELATIONS,

@@ -18,7 +18,8 @@ from biatt.encoding.vocabulary import Encoded
 from biatt.kernels.forward import FusedNetwork
 from biatt.network.autograd import FUSED
 from biatt.network.losses import label_losses, log_likelihood
-from biatt.network.model import PLAIN, BiAtt, Operations
+from biatt.network.model import BiAtt
+from biatt.network.operations import PLAIN, Operations
 from biatt.network.scoring import scores
 from builders import LARGER, RELATIONS, ROWS, log_y_by_head, random_sentences
 from equations import slow_forward

@@ -16,9 +16,8 @@ from biatt.config import ParserConfig
 from biatt.encoding.batches import Batch, collate
 from biatt.encoding.vocabulary import Encoded
 from biatt.network.losses import log_likelihood
-from biatt.network.model import (
-    BiAtt,
-    Dropout,
+from biatt.network.model import BiAtt, Dropout
+from biatt.network.operations import (
     Grid,
     GruTensors,
     LookupTensors,

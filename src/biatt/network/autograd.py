@@ -1,4 +1,4 @@
-"""The operations of `model.py` around the compiled kernels, with their gradients: `FUSED`.
+"""The operations of `operations.py` around the compiled kernels, with their gradients: `FUSED`.
 
 They take and return the same tensors. `in_threads` sets the number of threads that share their work; numpy's
 and torch's matrix products then use one thread each.
@@ -20,7 +20,7 @@ from biatt.encoding.vocabulary import Indices
 from biatt.kernels import recurrences
 from biatt.kernels.products import Floats
 from biatt.kernels.recurrences import GruWeights, LookupWeights
-from biatt.network.model import GruTensors, LookupTensors, Operations
+from biatt.network.operations import GruTensors, LookupTensors, Operations
 from biatt.threads import one_matrix_thread
 
 _threads = 1

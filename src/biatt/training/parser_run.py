@@ -30,7 +30,8 @@ from biatt.model_folder import ENCODER, member_folder, write_reference
 from biatt.network.autograd import FUSED
 from biatt.network.contextual import ContextualEncoder
 from biatt.network.losses import label_losses, log_likelihood
-from biatt.network.model import PLAIN, TUNED_ENCODER, BiAtt, Dropout
+from biatt.network.model import TUNED_ENCODER, BiAtt, Dropout
+from biatt.network.operations import PLAIN
 from biatt.network.scoring import scores, torch_device
 from biatt.parser import BATCH_WORDS, Parser
 from biatt.training.card import SILVER, Origin, model_card, silver_summary
