@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import importlib.util
 import json
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
 import biatt
+from biatt.cli import app
 from biatt.data.conll import write
 from biatt.data.toy_treebank import generate
 
@@ -38,9 +40,23 @@ def english(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
         "STUDENT": ("gold_epochs=1", "silver_min_count=1"),
         "RESULTS": tmp_path / "results",
         "_with_encoder": lambda data: [],
+        "_run": in_this_process(module._run),
     }.items():
         monkeypatch.setattr(module, name, value)
     return module
+
+
+def in_this_process(run: Callable[..., None]) -> Callable[..., None]:
+    """Runs `biatt` without starting a process, which would take longer than the training; others with one."""
+
+    def command(*parts: object) -> None:
+        program, *arguments = map(str, parts)
+        if Path(program).name == "biatt":
+            app(arguments, standalone_mode=False)
+        else:
+            run(*parts)
+
+    return command
 
 
 @pytest.mark.slow
