@@ -38,9 +38,9 @@ RESULTS = HERE / "english"
 sys.path.insert(0, str(ROOT / "benchmarks"))
 
 LICENCE = "CC BY-SA 4.0"  # of the treebank
-SHARED = ("affixes=5", "noise=0.1", "tokeniser.noise=0.2")
+SHARED = ("affixes=5", "tokeniser.noise=0.2", "tokeniser.hidden=96", "tokeniser.epochs=12")
 TEACHER = ("hidden=200", "epochs=9", "feature_layers=2,4,5,6")
-STUDENT = ("hidden=208", "embedding=128", "epochs=30", "silver_ratio=5", "gold_epochs=4")
+STUDENT = ("hidden=192", "embedding=128", "epochs=30", "silver_ratio=5", "gold_epochs=4", "noise=0.1")
 ENCODER = ("hidden=256", "epochs=15", "feature_layers=3,5,7,9,11")
 
 
