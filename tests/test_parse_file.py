@@ -122,6 +122,30 @@ def test_k_best_trees_can_be_tagged_anew_and_written_to_deps(parser: Parser, tmp
     assert [s.xpos for s in sentences[::2]] == [s.xpos for s in parser.tagger.tag(TREEBANK[:5])]
 
 
+# Heads that are kept
+
+
+BLANK = b"_\t_\t_\t_"
+PARTLY = b"1\tso\t%s\t2\tmystery\t_\t_\n2\twhat\t%s\t%s\n3\tnow\t%s\t{}\t_\t_\t_\n\n" % (4 * (BLANK,))
+
+
+def test_heads_and_relations_of_a_file_are_kept(parser: Parser, tmp_path: Path) -> None:
+    assert parsed(parser, TREES, tmp_path, keep_heads=True) == TREES
+    parsed(parser, PARTLY.replace(b"{}", b"_"), tmp_path, keep_heads=True)
+    (sentence,) = read(tmp_path / "target", trees=True)
+    assert (sentence.heads[0], sentence.deprels[0]) == (2, "mystery")
+    assert "_" not in sentence.deprels
+    parsed(parser, PARTLY.replace(b"{}", b"_"), tmp_path, keep_heads=True, k_best=2)
+    assert [s.heads[0] for s in read(tmp_path / "target", trees=True)] == [2, 2]
+
+
+def test_heads_of_a_file_that_no_tree_has_are_one_sentence(parser: Parser, tmp_path: Path) -> None:
+    cycle = PARTLY.replace(b"{}", b"1").replace(b"\t2\tmystery", b"\t3\tmystery")
+    fault = r"source, line 1: the fixed heads form a cycle through words 1, 3\.$"
+    with pytest.raises(FormatError, match=fault):
+        parsed(parser, cycle, tmp_path, keep_heads=True)
+
+
 # Probabilities
 
 

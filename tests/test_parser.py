@@ -36,7 +36,7 @@ from biatt.data.sentence import (
 )
 from biatt.data.toy_treebank import generate
 from biatt.decode.decoders import heads as decoded_heads
-from biatt.errors import ConfigError, FormatError, ModelError
+from biatt.errors import BiattError, ConfigError, FormatError, ModelError
 from biatt.parser import WINDOW_SENTENCES, Parser, load
 from biatt.threads import one_matrix_thread
 from builders import LARGER, TREEBANK, parts, random_parser, random_tagger, random_tokeniser
@@ -233,6 +233,61 @@ def test_decoder_and_roots_are_honoured(parser: Parser, decoder: Any, roots: Any
         assert all(is_projective(sentence.heads) for sentence in found) == (decoder == "projective")
     else:
         assert not all(is_tree(sentence.heads) for sentence in found)
+
+
+def partly_parsed(sentence: Sentence, words: range) -> Sentence:
+    """The sentence with heads and relations of only these words, from 0."""
+    rows = [row[:] for row in sentence.rows]
+    for word in set(range(len(rows))) - set(words):
+        rows[word][HEAD] = rows[word][DEPREL] = "_"
+    return sentence.with_rows(rows)
+
+
+@pytest.mark.parametrize("roots", ["single", "any"])
+def test_heads_and_relations_that_are_there_are_kept(roots: Any) -> None:
+    assert trees(PARSER.parse(TREEBANK)) != trees(TREEBANK)
+    assert trees(PARSER.parse(TREEBANK, keep_heads=True, roots=roots)) == trees(TREEBANK)
+    partial = [partly_parsed(sentence, range(0, len(sentence), 2)) for sentence in TREEBANK]
+    parsed = list(PARSER.parse(partial, keep_heads=True, roots=roots))
+    for sentence, gold in zip(parsed, TREEBANK, strict=True):
+        assert (sentence.heads[::2], sentence.deprels[::2]) == (gold.heads[::2], gold.deprels[::2])
+        assert is_tree(sentence.heads)
+    assert trees(parsed) != trees(TREEBANK)
+    ranked = PARSER.parse_k_best(partial, 2, keep_heads=True, roots=roots)
+    assert trees([kept[0] for kept in ranked]) == trees(parsed)
+    free = [partly_parsed(sentence, range(0)) for sentence in TREEBANK]
+    assert trees(PARSER.parse(free, keep_heads=True)) == trees(PARSER.parse(TREEBANK))
+
+
+def test_one_sentence_is_parsed_under_constraints() -> None:
+    sentence = max(TREEBANK, key=len)
+    (free,) = PARSER.parse([sentence])
+    assert PARSER.parse(sentence) == free
+    head, relation = 2 if free.heads[0] != 2 else 3, PARSER.vocabulary.relations[0]
+    parsed = PARSER.parse(sentence, fixed={1: (head, relation)}, confidence=True)
+    assert (parsed.heads[0], parsed.deprels[0]) == (head, relation)
+    assert parsed.confidence is not None
+    assert parsed.confidence.words[0] == pytest.approx(1)
+    forbidden = list(enumerate(free.heads, 1))[:2]
+    parsed = PARSER.parse(sentence, forbidden=forbidden, brackets=[(1, 3)])
+    assert not set(forbidden) & set(enumerate(parsed.heads, 1))
+    assert sum(head not in (1, 2, 3) for head in parsed.heads[:3]) == 1
+    assert PARSER.k_best(sentence, 2, forbidden=forbidden, brackets=[(1, 3)])[0].heads == parsed.heads
+
+
+@pytest.mark.parametrize(
+    ("options", "fault"),
+    [
+        ({"fixed": {1: (2, "ojb")}}, "The fixed relation 'ojb' is none of the model's relations"),
+        ({"fixed": {1: 2, 2: 1}}, "the fixed heads form a cycle through words 1, 2"),
+        ({"fixed": {1: 2}, "keep_heads": True}, "Keep the heads of a sentence or give constraints"),
+    ],
+)
+def test_constraints_that_make_no_sense_are_refused(options: dict[str, Any], fault: str) -> None:
+    with pytest.raises(BiattError, match=fault):
+        PARSER.parse(TREEBANK[0], **options)
+    with pytest.raises(BiattError, match="Constraints are for one sentence"):
+        PARSER.parse(TREEBANK, forbidden=[(1, 2)])  # type: ignore[call-overload]
 
 
 def test_conllu_has_one_root_and_conllx_any_number_unless_told() -> None:

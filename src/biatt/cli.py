@@ -253,6 +253,13 @@ def parse(
     retag: Annotated[
         bool, typer.Option("--retag", help="Replace the tags of a CoNLL file by new ones.")
     ] = False,
+    keep_heads: Annotated[
+        bool,
+        typer.Option(
+            "--keep-heads",
+            help="Keep the values of HEAD and DEPREL that a CoNLL file has, and parse the rest around them.",
+        ),
+    ] = False,
     threads: Threads = 1,
     max_size: Annotated[
         int | None,
@@ -268,8 +275,8 @@ def parse(
     """Parse raw text, tokens or a CoNLL file.
 
     Tokens and tags that are given are kept, unless --retag asks for new tags; missing tags are added. In a
-    fully tagged CoNLL file, HEAD and DEPREL change and everything else stays as it was, byte for byte. From a
-    pipe, each sentence is written as soon as it has been read.
+    fully tagged CoNLL file, HEAD and DEPREL change (with --keep-heads where they are missing) and everything
+    else stays as it was, byte for byte. From a pipe, each sentence is written as soon as it has been read.
     """
     if text is not None and file is not None:
         raise ConfigError("Give a file or --text, not both.")
@@ -293,6 +300,7 @@ def parse(
         k_best=k_best,
         fill_deps=fill_deps,
         retag=retag,
+        keep_heads=keep_heads,
         threads=threads,
         max_size=max_size,
         name="--text" if text is not None else None,

@@ -33,6 +33,7 @@ def parse_file(
     k_best: int = 1,
     fill_deps: bool = False,
     retag: bool = False,
+    keep_heads: bool = False,
     threads: int = 1,
     max_size: int | None = None,
     name: str | None = None,
@@ -56,7 +57,13 @@ def parse_file(
         if k_best > 1:
             confidence = True
             ranked = parser.parse_k_best(
-                sentences, k_best, roots=roots, threads=threads, fill_deps=fill_deps, retag=retag
+                sentences,
+                k_best,
+                roots=roots,
+                threads=threads,
+                fill_deps=fill_deps,
+                retag=retag,
+                keep_heads=keep_heads,
             )
             parsed = _numbered(ranked)
         else:
@@ -67,6 +74,7 @@ def parse_file(
                 threads=threads,
                 fill_deps=fill_deps,
                 retag=retag,
+                keep_heads=keep_heads,
                 confidence=confidence or format in ("json", "attention"),
                 probabilities=probabilities,
             )

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, overload
 
 from numpy.typing import NDArray
 
@@ -18,12 +18,13 @@ from biatt.data.doubts import Choices
 from biatt.data.scores import Scores, Temperature, mean, split_scores
 from biatt.data.sentence import FEATS, Sentence, check_length
 from biatt.decode.apply import with_best_tree, with_k_best_trees
+from biatt.decode.constraints import FREE, Constraints, Fixed, Pairs
 from biatt.encoder_folder import EncoderReference
 from biatt.encoding.batches import Batch, in_batches
 from biatt.encoding.features import FeatureEncoder
 from biatt.encoding.labels import Labels
 from biatt.encoding.vocabulary import Vocabulary
-from biatt.errors import ModelError
+from biatt.errors import ConfigError, ModelError
 from biatt.kernels.forward import FusedNetwork
 from biatt.model_check import Kind
 from biatt.model_folder import Model, find_model, read_model, save_model, write_model
@@ -204,6 +205,7 @@ class Parser:
 
         return in_batches(encoded, score, batch_words=batch_words)
 
+    @overload
     def parse(
         self,
         sentences: Iterable[Sentence],
@@ -215,17 +217,65 @@ class Parser:
         confidence: bool = False,
         probabilities: bool = False,
         retag: bool = False,
-    ) -> Iterator[Sentence]:
-        """Copies of the sentences with HEAD and DEPREL set, in order, streamed.
+        keep_heads: bool = False,
+    ) -> Iterator[Sentence]: ...
+
+    @overload
+    def parse(
+        self,
+        sentences: Sentence,
+        *,
+        decoder: Decoder = "mst",
+        roots: Roots | None = None,
+        threads: int = 1,
+        fill_deps: bool = False,
+        confidence: bool = False,
+        probabilities: bool = False,
+        retag: bool = False,
+        keep_heads: bool = False,
+        fixed: Fixed | None = None,
+        forbidden: Pairs = (),
+        brackets: Pairs = (),
+    ) -> Sentence: ...
+
+    def parse(
+        self,
+        sentences: Sentence | Iterable[Sentence],
+        *,
+        decoder: Decoder = "mst",
+        roots: Roots | None = None,
+        threads: int = 1,
+        fill_deps: bool = False,
+        confidence: bool = False,
+        probabilities: bool = False,
+        retag: bool = False,
+        keep_heads: bool = False,
+        fixed: Fixed | None = None,
+        forbidden: Pairs = (),
+        brackets: Pairs = (),
+    ) -> Sentence | Iterator[Sentence]:
+        """A copy of a sentence with HEAD and DEPREL set; or copies of several, in order, streamed.
 
         A model that chooses tags also sets missing tags and lemmas, or with `retag` all of them. `roots` None
         means one root for CoNLL-U sentences and any number for CoNLL-X. With `fill_deps`, the tree is also
         written to DEPS, or in CoNLL-X to PHEAD and PDEPREL. With `confidence`, the sentences carry their
         confidence and the scores that it comes from. With `probabilities`, MISC has the most probable
         heads, relations and tags of every word that is not certain (`data.doubts`).
+
+        With `keep_heads`, the heads and relations that the sentences have are kept, and the rest is parsed
+        around them. The tree of one sentence can be constrained: fixed={3: (2, "obj")} gives word 3 the head
+        2 and the relation obj, forbidden=[(3, 5)] denies it the head 5, and brackets=[(4, 9)] makes the words
+        4 to 9 a constituent: exactly one of them has its head outside, the others have theirs inside.
         """
+        constraints = self._constraints(fixed, forbidden, brackets)
+        if constraints and not isinstance(sentences, Sentence):
+            raise ConfigError("Constraints are for one sentence: parse sentences one by one with them.")
+        if constraints and keep_heads:
+            raise ConfigError("Keep the heads of a sentence or give constraints on its tree, not both.")
         parse = partial(
             self._parse_window,
+            constraints=constraints,
+            keep_heads=keep_heads,
             decoder=decoder,
             roots=roots,
             fill_deps=fill_deps,
@@ -233,7 +283,15 @@ class Parser:
             probabilities=probabilities,
             retag=retag,
         )
+        if isinstance(sentences, Sentence):
+            return next(_flat(in_order(parse, _windows([sentences]), threads=threads)))
         return _flat(in_order(parse, _windows(sentences), threads=threads))
+
+    def _constraints(self, fixed: Fixed | None, forbidden: Pairs, brackets: Pairs) -> Constraints:
+        constraints = Constraints.given(fixed, forbidden, brackets)
+        if unknown := constraints.unknown_relation(self.vocabulary.relations):
+            raise ConfigError(f"The fixed relation {unknown!r} is none of the model's relations.")
+        return constraints
 
     def _parse_window(
         self,
@@ -245,6 +303,8 @@ class Parser:
         confidence: bool = False,
         probabilities: bool = False,
         retag: bool = False,
+        keep_heads: bool = False,
+        constraints: Constraints = FREE,
     ) -> list[Sentence]:
         with_tree = partial(
             with_best_tree,
@@ -259,7 +319,12 @@ class Parser:
         return [
             sentence
             if scores is None
-            else with_tree(sentence, scores, tags=self._tag_choices(scores, words) if probabilities else {})
+            else with_tree(
+                sentence,
+                scores,
+                tags=self._tag_choices(scores, words) if probabilities else {},
+                constraints=Constraints.of_tree(sentence) if keep_heads else constraints,
+            )
             for sentence, scores, words in self._scored(sentences, retag=retag)
         ]
 
@@ -345,12 +410,23 @@ class Parser:
                     sentence.verbatim.insert(0, (0, f"# sent_id = {number}"))
                     yield sentence
 
-    def k_best(self, sentence: Sentence, k: int, *, roots: Roots | None = None) -> list[Sentence]:
+    def k_best(
+        self,
+        sentence: Sentence,
+        k: int,
+        *,
+        roots: Roots | None = None,
+        fixed: Fixed | None = None,
+        forbidden: Pairs = (),
+        brackets: Pairs = (),
+    ) -> list[Sentence]:
         """Copies of a sentence with its k most probable trees, or all, best first, with their confidence.
 
-        The first has the sent_id of the sentence, the second has -k2 after it, and so on.
+        The first has the sent_id of the sentence, the second has -k2 after it, and so on. Constraints are
+        those of `parse`.
         """
-        return next(self.parse_k_best([sentence], k, roots=roots))
+        constraints = self._constraints(fixed, forbidden, brackets)
+        return next(self.parse_k_best([sentence], k, roots=roots, constraints=constraints))
 
     def parse_k_best(
         self,
@@ -361,6 +437,8 @@ class Parser:
         threads: int = 1,
         fill_deps: bool = False,
         retag: bool = False,
+        keep_heads: bool = False,
+        constraints: Constraints = FREE,
     ) -> Iterator[list[Sentence]]:
         """The k most probable trees of each sentence, as `k_best` gives them; options as for `parse`."""
         with_trees = partial(
@@ -374,7 +452,13 @@ class Parser:
 
         def parse(window: list[Sentence]) -> list[list[Sentence]]:
             return [
-                [sentence] if scores is None else with_trees(sentence, scores)
+                [sentence]
+                if scores is None
+                else with_trees(
+                    sentence,
+                    scores,
+                    constraints=Constraints.of_tree(sentence) if keep_heads else constraints,
+                )
                 for sentence, scores, _ in self._scored(window, retag=retag)
             ]
 

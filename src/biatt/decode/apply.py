@@ -12,8 +12,10 @@ from biatt.data.scores import Floats, Scores, Temperature, log_softmax
 from biatt.data.sentence import SENT_ID, Sentence
 from biatt.decode.arc_scores import Heads, head_distribution
 from biatt.decode.confidence import SentenceConfidence
+from biatt.decode.constraints import FREE, Constraints
 from biatt.decode.decoders import heads as decoded_heads
 from biatt.decode.k_best import k_best
+from biatt.errors import FormatError
 from biatt.options import Decoder, Roots
 
 NO_TAGS: Mapping[str, Choices] = MappingProxyType({})
@@ -36,25 +38,34 @@ def with_best_tree(
     probabilities: bool = False,
     tags: Mapping[str, Choices] = NO_TAGS,
     temperature: Temperature = Temperature(),  # noqa: B008 (it cannot change)
+    constraints: Constraints = FREE,
 ) -> Sentence:
-    """A copy of the sentence with the best tree.
+    """A copy of the sentence with the best tree that meets the constraints.
 
     `relations` are the names of the relations that are scored. With `confidence`, the copy carries its
     confidence and scores. With `probabilities`, MISC has other choices where the best is not certain, also
-    those of `tags`.
+    those of `tags`. All of these are probabilities given the constraints.
     """
     roots = roots or default_roots(sentence)
-    heads = decoded_heads(scores.agreement, decoder=decoder, roots=roots)
-    relation_scores = scores.relation_scores(heads)
-    in_tree = SentenceConfidence(scores, roots=roots, temperature=temperature) if confidence else None
+    _refuse(sentence, constraints.fault(len(sentence), decoder=decoder, roots=roots))
+    arc_scores = constraints.on_trees(constraints.on_arcs(scores.agreement))
+    heads = decoded_heads(arc_scores, decoder=decoder, roots=roots)
+    _refuse(sentence, constraints.unmet(heads, decoder=decoder, roots=roots))
+    relation_scores, relations = constraints.on_relations(scores.relation_scores(heads), relations)
+    in_tree = (
+        SentenceConfidence(scores, roots=roots, temperature=temperature, constraints=constraints)
+        if confidence
+        else None
+    )
     parsed = _with_heads(
         sentence, scores, heads, relation_scores, relations, fill_deps=fill_deps, confidence=in_tree
     )
     if probabilities:
         numbers = [str(head) for head in range(len(heads) + 1)]
         of_relations = np.exp(log_softmax(relation_scores / temperature.relations))
+        of_heads = np.exp(constraints.on_heads(head_distribution(scores, temperature.arcs)))
         choices = {
-            "head": Choices(np.exp(head_distribution(scores, temperature.arcs)), heads, numbers),
+            "head": Choices(of_heads, heads, numbers),
             "deprel": Choices(of_relations, np.argmax(relation_scores, -1), relations),
             **tags,
         }
@@ -71,31 +82,39 @@ def with_k_best_trees(
     roots: Roots | None = None,
     fill_deps: bool = False,
     temperature: Temperature,
+    constraints: Constraints = FREE,
 ) -> list[Sentence]:
-    """Copies of the sentence with the k most probable trees, best first; fewer if there are fewer trees.
+    """Copies of the sentence with the k most probable trees that meet the constraints, best first.
+
+    There are fewer if there are fewer such trees.
 
     They carry their confidence. Every copy has a sent_id of its own: the first keeps that of the sentence,
     the second has -k2 after it, and so on.
     """
-    confidence = SentenceConfidence(scores, roots=roots or default_roots(sentence), temperature=temperature)
-    trees = k_best(confidence.heads, k, roots=roots or default_roots(sentence))
-    copies = [
-        _with_heads(
-            sentence,
-            scores,
-            heads,
-            scores.relation_scores(heads),
-            relations,
-            fill_deps=fill_deps,
-            confidence=confidence,
-        )
-        for heads, _ in trees
-    ]
+    roots = roots or default_roots(sentence)
+    _refuse(sentence, constraints.fault(len(sentence), decoder="mst", roots=roots))
+    confidence = SentenceConfidence(scores, roots=roots, temperature=temperature, constraints=constraints)
+    trees = [heads for heads, _ in k_best(confidence.tree_scores, k, roots=roots)]
+    _refuse(sentence, constraints.unmet(trees[0], decoder="mst", roots=roots))
+    copies = []
+    for heads in trees:
+        if not constraints.unmet(heads, decoder="mst", roots=roots):
+            relation_scores, names = constraints.on_relations(scores.relation_scores(heads), relations)
+            copy = _with_heads(
+                sentence, scores, heads, relation_scores, names, fill_deps=fill_deps, confidence=confidence
+            )
+            copies.append(copy)
     for rank, copy in enumerate(copies[1:], 2):
         copy.verbatim = [
             (place, f"{line}-k{rank}" if line.startswith(SENT_ID) else line) for place, line in copy.verbatim
         ]
     return copies
+
+
+def _refuse(sentence: Sentence, fault: str) -> None:
+    """Raise an error if the constraints on a sentence have a fault."""
+    if fault:
+        raise FormatError(fault, source=sentence.source, line=sentence.line)
 
 
 def _with_heads(

@@ -13,13 +13,17 @@ import numpy.typing as npt
 from biatt.data.scores import Confidence, Floats, Scores, Temperature, log_softmax
 from biatt.data.sentence import Sentence
 from biatt.decode.arc_scores import head_distribution
+from biatt.decode.constraints import FREE, Constraints
 from biatt.decode.distribution import TreeDistribution
 from biatt.errors import ConfigError
 from biatt.options import Roots
 
 
 class SentenceConfidence:
-    """Confidence in the trees of one sentence; the distributions are computed once for all of them."""
+    """Confidence in the trees of one sentence; the distributions are computed once for all of them.
+
+    All probabilities are given the constraints.
+    """
 
     def __init__(
         self,
@@ -27,10 +31,12 @@ class SentenceConfidence:
         *,
         roots: Roots,
         temperature: Temperature = Temperature(),  # noqa: B008 (it cannot change)
+        constraints: Constraints = FREE,
     ) -> None:
         self.temperature = temperature
-        self.heads = head_distribution(scores, temperature.arcs)
-        self.trees = TreeDistribution(self.heads, roots=roots)
+        self.heads = constraints.on_heads(head_distribution(scores, temperature.arcs))
+        self.tree_scores = constraints.on_trees(self.heads)
+        self.trees = TreeDistribution(self.tree_scores, roots=roots)
         self.agreement = 1 - hellinger(scores)
 
     def of(self, heads: npt.ArrayLike, relation_scores: Floats) -> Confidence:
