@@ -227,6 +227,31 @@ def test_bad_symbols_are_refused(folder: Path, part: str, damage: Any, message: 
     refused(folder, f"vocabulary.json: .*({message})")
 
 
+LEMMAS: list[tuple[Any, str]] = [
+    ([], "the lemmas must be an object"),
+    ({"NOUN": ["mice"]}, "the lemmas of 'NOUN' must be an object"),
+    ({"NOUN": {}}, "the lemmas of 'NOUN' must be an object"),
+    ({"NOUN": {"mice": "mouse"}}, "the lemmas of 'mice' must be a list"),
+    ({"NOUN": {"mice": []}}, "the lemmas of 'mice' must not be an empty list"),
+    ({"NOUN": {"mice": ["mouse", "mouse"]}}, "the lemmas of 'mice' contain a value twice"),
+    ({"\ud800": {"mice": ["mouse"]}}, "the tags of the lemmas contain half"),
+    ({"NOUN": {"\ud800": ["mouse"]}}, "the forms with lemmas of 'NOUN' contain half"),
+    *(({"NOUN": {"mice": [value]}}, "the lemmas of 'mice'") for value in UNREADABLE),
+]
+
+
+@pytest.mark.parametrize(("table", "message"), LEMMAS)
+def test_bad_known_lemmas_are_refused(tmp_path: Path, table: Any, message: str) -> None:
+    random_parser({"tags": True, "columns": ("form",)}, hidden=4).save(tmp_path / "model")
+    change(tmp_path / "model" / "vocabulary.json", replaced("lemmas", by=table))
+    refused(tmp_path / "model", f"vocabulary.json: {message}")
+
+
+def test_parser_that_chooses_no_lemmas_has_no_known_ones(folder: Path) -> None:
+    change(folder / "vocabulary.json", replaced("lemmas", by={"NOUN": {"mice": ["mouse"]}}))
+    refused(folder, "the vocabulary must have symbols, relations")
+
+
 @pytest.mark.parametrize(
     "text", ["3", "null", "[]", "{}", '{"symbols": {}}', '{"symbols": {"form": ["a"]}, "labels": 3}']
 )

@@ -125,6 +125,9 @@ def expected_shapes(symbols: Any, config: Any, kind: Kind) -> Shapes:
 
 
 def _parser_shapes(data: Any, config: Any) -> Shapes:
+    if config.tags and isinstance(data, dict) and "lemmas" in data:  # older models have none
+        _check_lemmas(data["lemmas"])
+        data = {name: value for name, value in data.items() if name != "lemmas"}
     _check_names(data, "the vocabulary", ("symbols", "relations", *(["labels"] if config.tags else [])))
     others = [*([AFFIX] if config.affixes else []), *([VECTOR] if config.vector_width else [])]
     rows = _checked_rows(data["symbols"], (*config.columns, *others))
@@ -153,6 +156,17 @@ def _checked_labels(labels: Any) -> dict[str, int]:
     in_order = [kind for kind in LABEL_KINDS if kind in labels]
     require(list(labels) == in_order, f"the labels must be in the order {', '.join(in_order)}")
     return {kind: len(names) for kind, names in labels.items()}
+
+
+def _check_lemmas(table: Any) -> None:
+    """The lemmas of forms, by UPOS (annotate/known_lemmas.py)."""
+    require(isinstance(table, dict), "the lemmas must be an object of objects")
+    _check_strings(list(table), "the tags of the lemmas")
+    for upos, forms in table.items():
+        require(isinstance(forms, dict) and bool(forms), f"the lemmas of {_shown(upos)} must be an object")
+        _check_strings(list(forms), f"the forms with lemmas of {_shown(upos)}")
+        for form, lemmas in forms.items():
+            _check_values(lemmas, f"the lemmas of {_shown(form)}", _VALUE)
 
 
 def _tokeniser_shapes(data: Any, config: Any) -> Shapes:

@@ -1,7 +1,7 @@
 """A model on disk: the layout of its folder, and reading and writing it.
 
     config.json           format, version, settings, temperature
-    vocabulary.json       symbols, and the relations or labels that the network chooses from
+    vocabulary.json       symbols, the relations or labels that the network chooses from, known lemmas
     model.safetensors     weights
     README.md             the model's card
     tagger/, tokeniser/   models of their own, in the folder of a parser

@@ -10,6 +10,7 @@ from typing import Any, Protocol, TypeVar, overload
 
 from numpy.typing import NDArray
 
+from biatt.annotate.known_lemmas import KnownLemmas
 from biatt.annotate.tagger import Tagger
 from biatt.annotate.tags import Tags, Words
 from biatt.annotate.tokeniser import Tokeniser
@@ -75,12 +76,13 @@ class Parser:
         scale: NDArray[Any] | None = None,  # of packed embeddings: the model is saved packed
         card: str | None = None,
         labels: Labels | None = None,
+        known_lemmas: KnownLemmas | None = None,
         device: str = "cpu",
         fused: bool | None = None,
     ) -> None:
         self.config, self.vocabulary, self.weights = config, vocabulary, dict(weights)
         self.temperature, self.scale, self.card = temperature, scale, card
-        self.tags = Tags(labels) if labels else None
+        self.tags = Tags(labels, known_lemmas) if labels else None
         self.members: list[Parser] = []  # the other members of an ensemble
         size: dict[str, Any] = {"rows": vocabulary.size, "relations": len(vocabulary.relations)}
         if labels:
@@ -107,6 +109,7 @@ class Parser:
             scale=model.scale,
             card=model.card,
             labels=Labels(model.symbols["labels"]) if "labels" in model.symbols else None,
+            known_lemmas=KnownLemmas(model.symbols["lemmas"]) if "lemmas" in model.symbols else None,
             **options,
         )
         for member in model.members:
@@ -159,7 +162,12 @@ class Parser:
         )
 
     def _symbols(self) -> dict[str, Any]:
-        return {**self.vocabulary.to_json(), **({"labels": self.tags.labels.kinds} if self.tags else {})}
+        symbols = self.vocabulary.to_json()
+        if self.tags:
+            symbols["labels"] = self.tags.labels.kinds
+            if self.tags.known_lemmas:
+                symbols["lemmas"] = self.tags.known_lemmas.table
+        return symbols
 
     def describe(self) -> dict[str, str]:
         """What the model is, by name: its size, its columns and its settings."""
@@ -348,7 +356,7 @@ class Parser:
             of_sentence = score_of.get(i)
             if self.tags and of_sentence and of_sentence.label_scores is not None:
                 best = self.tags.labels.best(of_sentence.label_scores)
-                sentence = self.tags.write(sentence, best, untagged[i])
+                sentence = self.tags.write(sentence, best, untagged[i], of_sentence.label_scores)
             result = sentence if retag else _without_new_features(given, sentence)
             yield result, of_sentence, untagged[i] if result is sentence else []
 

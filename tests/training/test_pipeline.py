@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from biatt.annotate.known_lemmas import KnownLemmas
 from biatt.config import with_settings
 from biatt.data.conll import read, write
 from biatt.data.raw_text import raw_text
@@ -50,6 +51,14 @@ def test_folder_contains_every_part_and_no_more(pipeline: Path) -> None:
     card = (pipeline / "README.md").read_text()
     assert "tokeniser, accuracy on dev, labels of the training data | end " in card
     assert "tags, accuracy on dev, labels of the training data | upos " in card
+
+
+@pytest.mark.slow
+def test_model_knows_the_lemmas_of_its_training_data(treebank: Path, pipeline: Path) -> None:
+    tags = load(pipeline).tags
+    assert tags is not None
+    assert tags.known_lemmas is not None
+    assert tags.known_lemmas.table == KnownLemmas.of(list(read(treebank))).table
 
 
 @pytest.mark.slow

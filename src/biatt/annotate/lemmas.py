@@ -45,9 +45,13 @@ def constant(lemma: str) -> str:
     return f"={lemma}"
 
 
+def is_constant(rule: str) -> bool:
+    return rule.startswith("=")
+
+
 def apply(rule: str, form: str) -> str:
     """The lemma, or the form itself if it is too short for the rule."""
-    if rule.startswith("="):
+    if is_constant(rule):
         return rule[1:]
     case, start, front, removed, back = rule.split("\t")
     changed = _CASES[case](form)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from biatt.annotate import lemmas
+from biatt.annotate.known_lemmas import KnownLemmas
 from biatt.data.doubts import NAMES as DOUBTS
 from biatt.data.doubts import Choices
 from biatt.data.scores import Floats, log_softmax
@@ -22,10 +23,13 @@ Words = Sequence[Sequence[int]]  # for each kind of label, the numbers of some w
 
 
 class Tags:
-    """The tags and lemmas that a network chooses from."""
+    """The tags and lemmas that a network chooses from.
 
-    def __init__(self, labels: Labels) -> None:
-        self.labels = labels
+    With known lemmas, these have the last word (`known_lemmas.py`).
+    """
+
+    def __init__(self, labels: Labels, known_lemmas: KnownLemmas | None = None) -> None:
+        self.labels, self.known_lemmas = labels, known_lemmas
         self._columns = [KINDS[kind] for kind in labels.kinds]
         self._always_filled = {  # columns in which the treebank has no "_"
             KINDS[kind]
@@ -63,16 +67,25 @@ class Tags:
             columns.append(values)
         return self.labels.encode(*columns)
 
-    def write(self, sentence: Sentence, numbers: Indices, words: Words) -> Sentence:
-        """A copy with the labels of these words of each kind; `numbers` (n, kinds) are of all words."""
+    def write(
+        self, sentence: Sentence, numbers: Indices, words: Words, label_scores: Floats | None = None
+    ) -> Sentence:
+        """A copy with the labels of these words of each kind; `numbers` (n, kinds) are of all words.
+
+        With the scores of all labels, the known lemmas are used.
+        """
         if not any(words):
             return sentence
         rows = [row[:] for row in sentence.rows]
-        kinds = zip(self._columns, self.labels.kinds.values(), numbers.T.tolist(), words, strict=True)
-        for column, names, chosen, some in kinds:
+        kinds = zip(self.labels.kinds.items(), self.labels.slices, numbers.T.tolist(), words, strict=True)
+        for (kind, names), part, chosen, some in kinds:  # lemmas are the last kind: the word has its UPOS
+            choose_lemma = self.known_lemmas.choose if self.known_lemmas and kind == "lemma" else None
             for word in some:
                 row, name = rows[word], names[chosen[word]]
-                row[column] = lemmas.apply(name, row[FORM]) if column == LEMMA else name
+                if choose_lemma and label_scores is not None:
+                    row[LEMMA] = choose_lemma(row[FORM], row[UPOS], names, label_scores[word, part])
+                else:
+                    row[KINDS[kind]] = lemmas.apply(name, row[FORM]) if kind == "lemma" else name
         return sentence.with_rows(rows)
 
     def choices(self, label_scores: Floats, words: Words) -> dict[str, Choices]:

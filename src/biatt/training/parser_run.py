@@ -12,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from biatt.annotate.known_lemmas import KnownLemmas
 from biatt.annotate.tags import gold_labels, labels_of
 from biatt.config import Config
 from biatt.data.folders import replacing_folder
@@ -147,6 +148,7 @@ class ParserRun(Run):
             )
             self.facts = {SILVER: self.silver.facts()}
             job.listener.message(f"Silver text: {silver_summary(origin, self.facts[SILVER])}.")
+        self.known_lemmas = KnownLemmas.of(treebank.train) if labels and "lemma" in labels.kinds else None
         self.train_sentences = treebank.train
         self.encoder, self.job = encoder, job
         self.train = self._encoded(treebank.train, cached=True)
@@ -286,7 +288,14 @@ class ParserRun(Run):
         card = model_card(self.config, self.vocabulary, self.origin, best)
         own = {name: value for name, value in weights.items() if not name.startswith(TUNED_ENCODER)}
         own.update(self.frozen)
-        parser = Parser(self.config, self.vocabulary, own, card=card, labels=self.labels)
+        parser = Parser(
+            self.config,
+            self.vocabulary,
+            own,
+            card=card,
+            labels=self.labels,
+            known_lemmas=self.known_lemmas,
+        )
         if self.encoder:
             encoder = self.encoder.encoder
             if self.encoder.tuned:

@@ -1,0 +1,102 @@
+"""Lemmas of the words of a treebank, and the choice of a plausible lemma for other words.
+
+A network chooses a lemma by a rule (`lemmas.py`). It is wrong for irregular words that are rare ("swam"), and
+for unknown words it can choose a rule that makes no word ("observed" → "observ"). So a word of the treebank
+has a lemma that it has there, and for other words the best rule with a plausible result is taken.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from biatt.annotate import lemmas
+from biatt.data.scores import Floats
+from biatt.data.sentence import FORM, LEMMA, UPOS, Sentence
+from biatt.encoding.vocabulary import EMPTY
+
+MOST_FORMS = 50_000  # forms that are kept, the most frequent
+LEAST_SHARE = 0.3  # of the words with a form that must have a lemma for it to be kept
+MARGIN = 4.0  # rules that are tried for a word may score lower than the best rule by this
+ENDING = 3  # letters
+MOST_CAPITALS = 0.05  # of the lemmas with a tag that may have capitals if all others are in lower case
+NO_LEMMA = lemmas.constant(EMPTY)  # the rule for words that have no lemma in the treebank
+
+Table = Mapping[str, Mapping[str, Sequence[str]]]  # UPOS → form → lemmas, the most frequent first
+
+
+class KnownLemmas:
+    """The lemmas of each form of a treebank, by UPOS."""
+
+    def __init__(self, table: Table) -> None:
+        self.table = table
+        self._lemmas = {
+            upos: {lemma for values in forms.values() for lemma in values} for upos, forms in table.items()
+        }
+        self._endings = {upos: {lemma[-ENDING:] for lemma in values} for upos, values in self._lemmas.items()}
+        self._in_lower_case = {
+            upos
+            for upos, values in self._lemmas.items()
+            if sum(value != value.lower() for value in values) <= MOST_CAPITALS * len(values)
+        }
+
+    @classmethod
+    def of(cls, sentences: Sequence[Sentence]) -> KnownLemmas:
+        """The lemmas of a treebank; a form's rare lemmas are left out."""
+        counts: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+        for sentence in sentences:
+            for row in sentence.rows:
+                counts[row[UPOS], row[FORM]][row[LEMMA]] += 1
+        frequent = sorted(counts, key=lambda word: (-counts[word].total(), word))[:MOST_FORMS]
+        table: dict[str, dict[str, list[str]]] = {}
+        for upos, form in sorted(frequent):
+            count = counts[upos, form]
+            ordered = sorted(count, key=lambda lemma: (-count[lemma], lemma))
+            kept = [lemma for lemma in ordered if count[lemma] >= LEAST_SHARE * count.total()]
+            table.setdefault(upos, {})[form] = kept or ordered[:1]
+        return cls(table)
+
+    def choose(self, form: str, upos: str, rules: Sequence[str], scores: Floats) -> str:
+        """The lemma of a word; `scores` are those of the rules.
+
+        A known form has its known lemma, and the scores decide between several. For an unknown form, the
+        rules that are not much worse than the best are tried: first for a lemma that is known of another
+        form, then for one that ends like a known lemma or has the letters of the form.
+        """
+        forms = self.table.get(upos)
+        if not forms:
+            return lemmas.apply(rules[int(scores.argmax())], form)
+        known = forms.get(form) or forms.get(form.lower(), ())
+        if len(known) == 1:
+            return known[0]
+        near = np.flatnonzero(scores >= scores.max() - MARGIN)
+        ordered = near[np.argsort(-scores[near], kind="stable")].tolist()
+        if known:
+            results = (lemmas.apply(rules[number], form) for number in ordered)
+            return next((lemma for lemma in results if lemma in known), known[0])
+        return self._of_unknown(form, upos, [rules[number] for number in ordered])
+
+    def _of_unknown(self, form: str, upos: str, rules: Sequence[str]) -> str:
+        if rules[0] == NO_LEMMA:
+            return EMPTY
+        candidates = list(self._candidates(form, upos, rules))
+        for lemma in candidates:
+            if lemma in self._lemmas[upos]:
+                return lemma
+        for lemma in candidates:
+            if lemma.lower() == form.lower() or lemma[-ENDING:] in self._endings[upos]:
+                return lemma
+        return form.lower() if upos in self._in_lower_case else form
+
+    def _candidates(self, form: str, upos: str, rules: Sequence[str]) -> Iterator[str]:
+        """The results of the rules, without those that are absurd for any form.
+
+        A rule that is a lemma itself ("went" → "go") says nothing about another form, and one letter is no
+        lemma of several.
+        """
+        for rule in rules:
+            lemma = lemmas.apply(rule, form)
+            if not lemmas.is_constant(rule) and (len(lemma) > 1 or len(form) == 1):
+                yield lemma.lower() if upos in self._in_lower_case else lemma
