@@ -33,7 +33,7 @@ from encoders import write_encoder
 SOURCE = Path(__file__).parents[1] / "src"
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(SOURCE), "COLUMNS": "200", "NO_COLOR": "1"}
 MAIN = [sys.executable, "-c", "import sys; sys.argv[0] = 'biatt'; from biatt.cli import main; main()"]
-VERBS = ["train", "parse", "evaluate", "compare", "calibrate", "vectors", "info", "generate"]
+VERBS = ["train", "parse", "evaluate", "compare", "calibrate", "search", "vectors", "info", "generate"]
 FAST = ["--hidden", "16", "--set", "epochs=2", "--set", "rate=0.01"]
 
 

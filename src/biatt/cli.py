@@ -17,7 +17,16 @@ import biatt
 from biatt.data.files import writing
 from biatt.data.visible import json_text, visible
 from biatt.errors import ConfigError
-from biatt.options import Decoder, InputFormat, OutputFormat, PresetName, Punctuation, Roots, Style
+from biatt.options import (
+    Decoder,
+    InputFormat,
+    OutputFormat,
+    PresetName,
+    Punctuation,
+    Roots,
+    SearchFormat,
+    Style,
+)
 from biatt.process import SeveralValues, Verbs, run
 
 app = typer.Typer(
@@ -393,6 +402,60 @@ def calibrate(
         _print(json_text(result.as_dict(), indent=1))
     else:
         print_tables(result.tables())
+
+
+@app.command()
+def search(
+    file: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE", help="CoNLL file with trees, plain or compressed; - is standard input."
+        ),
+    ],
+    pattern: Annotated[
+        str,
+        typer.Argument(
+            metavar="PATTERN", help="Dependency pattern in Semgrex's notation: {upos:VERB}=verb >obj {}"
+        ),
+    ],
+    output: Output = "-",
+    format: Annotated[
+        SearchFormat | None,
+        typer.Option(
+            help="Text (a match a line), sentences with a comment for each match, JSON (a match a line), "
+            "drawn trees or one picture; default: by the suffix of the output, else text."
+        ),
+    ] = None,
+    count: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ATTRIBUTE",
+            help="Print how often each value occurs instead: lemma, feats.Tense, or verb.lemma of the node "
+            "named verb; repeated: combinations of values.",
+        ),
+    ] = None,
+) -> None:
+    """Find dependency patterns in the trees of a file.
+
+    {} is a word, {upos:NOUN;lemma:/a.*/} one with these attributes, {}=name one with a name. > leads to a
+    dependent, < to the head, >> and << over any number of arcs, >nsubj over an arc with this label; . leads
+    to the next word, .. to any later word, $++ to a later sibling. ! is not, ? is optional, | is or, with
+    brackets [ ] around it. Parentheses give a word relations of its own.
+    """
+    from biatt.search_file import count_file, search_file
+
+    if not count:
+        search_file(file, pattern, output, format=format)
+        return
+    if format or output != "-":
+        raise ConfigError("--count prints a table; it goes without --format and --output.")
+    from biatt.evaluation.results import Table
+    from biatt.evaluation.tables import print_tables
+
+    counts = count_file(file, pattern, count)
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    title = f"{counts.total():,} matches"
+    print_tables([Table(title, (*count, "count"), [(*values, number) for values, number in ordered])])
 
 
 @app.command()

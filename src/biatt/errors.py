@@ -28,5 +28,13 @@ class ConfigError(BiattError):
     """An option, or a combination of options, that makes no sense."""
 
 
+class PatternError(BiattError):
+    """A pattern of `search` that cannot be read, with the place of the fault, from 0."""
+
+    def __init__(self, message: str, *, pattern: str, place: int) -> None:
+        self.pattern, self.place, self.message = pattern, place, message
+        super().__init__(f"The pattern {pattern} is wrong at character {place + 1}: {message}.")
+
+
 class TrainingError(BiattError):
     """Training that cannot start or cannot go on."""

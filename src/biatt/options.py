@@ -7,6 +7,7 @@ from typing import Literal
 ConllFormat = Literal["conllu", "conllx"]
 InputFormat = Literal["text", "tokens", "conllu", "conllx"]
 OutputFormat = Literal["conllu", "conllx", "tree", "json", "svg", "png", "attention"]
+SearchFormat = Literal["text", "conllu", "json", "tree", "svg"]
 
 Decoder = Literal["mst", "argmax", "projective"]
 Roots = Literal["single", "any"]  # number of words whose head is ROOT

@@ -12,6 +12,7 @@ from biatt.options import ConllFormat
 
 if TYPE_CHECKING:  # a sentence only carries them
     from biatt.data.scores import Confidence, HeadProbabilities, Scores
+    from biatt.data.search import Match
 
 ID, FORM, LEMMA, UPOS, XPOS, FEATS, HEAD, DEPREL, DEPS, MISC = range(10)  # the columns of CoNLL-U
 PHEAD, PDEPREL = DEPS, MISC  # CoNLL-X names for the same places
@@ -218,6 +219,15 @@ class Sentence:
         from biatt.display.png import to_png
 
         return to_png(self.svg())
+
+    def find(self, pattern: str) -> list[Match]:
+        """All matches of a dependency pattern in Semgrex's notation, such as {upos:VERB} >nsubj {}=subject.
+
+        They are ordered by the word of the pattern's first node.
+        """
+        from biatt.data.search import search
+
+        return list(search(pattern).find(self))
 
     @property
     def tokens(self) -> list[Surface]:

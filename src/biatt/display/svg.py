@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from html import escape
 from typing import NamedTuple
 
@@ -24,6 +25,7 @@ _RISE = 6  # distance of a label from its line: room for the descender of a p or
 _STYLE = f"""\
 text {{ font-family: "Helvetica Neue", Helvetica, Arial, "Noto Sans", sans-serif; text-anchor: middle }}
 .word {{ font-size: {_WORD_SIZE}px; fill: #111827 }}
+.marked {{ fill: #b91c1c; text-decoration: underline }}
 .tag {{ font-size: {_TAG_SIZE}px; fill: #4b5563; letter-spacing: 0.4px }}
 .label {{ font-size: {_LABEL_SIZE}px; fill: #1d4ed8 }}
 .label {{ stroke: #ffffff; stroke-width: 3px; paint-order: stroke }}
@@ -44,8 +46,8 @@ class _Arc(NamedTuple):
         return max(self)
 
 
-def tree_svg(sentence: Sentence) -> str:
-    """The tree as a standalone SVG picture."""
+def tree_svg(sentence: Sentence, *, marked: Collection[int] = ()) -> str:
+    """The tree as a standalone SVG picture; the words with the numbers in `marked` stand out."""
     heads, relations = checked_heads(sentence), sentence.deprels
     arcs = sorted((_Arc(h, d) for d, h in enumerate(heads, 1) if h), key=lambda arc: arc.right - arc.left)
     levels = _arc_levels(arcs)
@@ -74,7 +76,10 @@ def tree_svg(sentence: Sentence) -> str:
             lines.append(f'<path class="arc" d="M{x:g} {y} V{base - _ARROW}"/>')
             lines.append(_arrow(x, base))
             labels.append(_text("label", x, y - _RISE, relations[word - 1]))
-    words = [_text("word", x, word_y, form) for x, form in zip(centres[1:], sentence.forms, strict=True)]
+    words = [
+        _text("word marked" if number in marked else "word", centres[number], word_y, form)
+        for number, form in enumerate(sentence.forms, 1)
+    ]
     tagged = ((x, tag) for x, tag in zip(centres[1:], sentence.upos, strict=True) if tag != "_")
     tags = [_text("tag", x, tag_y, tag) for x, tag in tagged]
     size = f'width="{width:g}" height="{height}" viewBox="0 0 {width:g} {height}"'
