@@ -20,6 +20,7 @@ import numpy as np
 import sections
 import torch
 from decoding import decoding
+from searching import search
 from threadpoolctl import threadpool_limits
 from timing import rounded
 from workload import FULL, QUICK, Workload, prepare
@@ -40,6 +41,7 @@ SECTIONS = {
         sections.budgets,
         sections.sentence_lengths,
         decoding,
+        search,
         sections.latency,
         sections.start_up,
         sections.memory,

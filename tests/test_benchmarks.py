@@ -40,6 +40,7 @@ KEYS: dict[str, set[str]] = {
     "budgets": {"parsing_fused", "parsing_torch", "training_fused"},
     "sentence_lengths": {"25", "100"},
     "decoding": {"lengths", "k_best_trees", "milliseconds"},
+    "search": {"words", "patterns"},
     "latency": {"words", "calls", "fused", "torch"},
     "start_up": {"biatt_parse_seconds", "import_torch_seconds", "python_seconds"},
     "memory": {"dev_file_mib", "long_sentence_words", "long_sentence_mib", "import_torch_mib"},

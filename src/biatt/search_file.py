@@ -140,9 +140,10 @@ def _text(colour: bool) -> Callable[[Found], str]:
     def lines(found: Found) -> str:
         sentence, matches = found
         place = visible(sentence.sent_id or f"line {sentence.line}")
+        forms = visible("\t".join(sentence.forms), keep="\t").split("\t")
         result = []
         for match in matches:
-            words = [visible(form) for form in sentence.forms]
+            words = forms[:]
             for number, names in _names_by_word([match]).items():
                 name = "".join(f"={name}" for name in names)
                 words[number - 1] = f"{before}[{words[number - 1]}]{name}{after}"
