@@ -211,12 +211,12 @@ def random_sentences(lengths: list[int], *, seed: int = 0) -> list[Encoded]:
 
 @st.composite
 def encoded_sentences(draw: st.DrawFn) -> Encoded:
-    """Short sentences with any rows, heads and relations, unknown ones included."""
+    """Short sentences with any rows, heads and relations; some heads are missing, some relations unknown."""
     n = draw(st.integers(1, 4))
     bag = st.lists(st.integers(1, ROWS - 1), max_size=3)
     return encoded(
         draw(st.lists(bag, min_size=n, max_size=n)),
-        draw(st.lists(st.integers(0, n), min_size=n, max_size=n)),
+        draw(st.lists(st.integers(-1, n), min_size=n, max_size=n)),
         draw(st.lists(st.integers(-1, RELATIONS - 1), min_size=n, max_size=n)),
     )
 

@@ -146,9 +146,11 @@ def slow_tags(model: BiAtt, m: Array, sentence: Encoded, j: int) -> Array:
 
 
 def slow_log_likelihood(log_a: Array, log_y: Array, sentence: Encoded, *, smoothing: float = 0.0) -> float:
-    """Each gold choice, mixed with the mean over all choices in its place."""
+    """Each gold choice, mixed with the mean over all choices; words without a head are ignored."""
     total = 0.0
     for t, (head, relation) in enumerate(zip(sentence.heads, sentence.relations, strict=True)):
+        if head < 0:
+            continue
         choices = [(a[t], head) for a in log_a]
         choices += [(log_y[t, head], relation)] if relation >= 0 else []
         for values, gold in choices:

@@ -515,6 +515,19 @@ def test_trees_must_be_trees() -> None:
         assert caught.value.line == line + 3
 
 
+def test_parts_of_trees_may_lack_heads_but_have_no_cycle() -> None:
+    partial = row(1, 2) + row(2) + row(3, 1) + "\n"
+    for text in (partial, SHORT, row(1) + row(2)):
+        assert [s.heads for s in parse(text, trees="partial")] == [s.heads for s in parse(text)]
+    for text, line, message in [
+        (row(1, 0) + row(2, 5), 2, r"HEAD is '5' where a number from 0 to 2 or _ was expected\."),
+        (row(1) + row(2, 3) + row(3, 2), 2, "cycle through words 2, 3"),
+    ]:
+        with pytest.raises(FormatError, match=message) as caught:
+            parse(text, trees="partial")
+        assert caught.value.line == line
+
+
 def acceptable(text: str) -> bool:
     """Whether these lines are one good sentence, rule by rule and with no speed in mind."""
     lines = [line.split("\t") for line in text.split("\n")[:-1] if not line.startswith("#")]

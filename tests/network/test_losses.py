@@ -61,6 +61,26 @@ def test_unknown_relation_contributes_nothing(variant: dict[str, Any]) -> None:
         assert parameter.grad is None or not parameter.grad.any()
 
 
+@every_ablation
+@pytest.mark.parametrize("smoothing", [0.0, 0.3])
+def test_word_without_a_head_contributes_nothing(variant: dict[str, Any], smoothing: float) -> None:
+    model, bags = network(variant), [[1], [2, 3], [4]]
+    missing = collate([encoded(bags, [2, -1, 2], [1, 2, 3])])
+    output = model(missing)
+    alone = 0.0
+    for other in ([-1, -1, 2], [2, -1, -1]):
+        alone += log_likelihood(
+            output, collate([encoded(bags, other, [1, 2, 3])]), smoothing=smoothing
+        ).item()
+    assert log_likelihood(output, missing, smoothing=smoothing).item() == pytest.approx(alone, abs=1e-12)
+    nothing = collate([encoded(bags, [-1, -1, -1], [1, 2, 3])])
+    loss = log_likelihood(model(nothing), nothing, smoothing=smoothing)
+    assert loss.item() == 0
+    model.zero_grad()
+    loss.backward()  # type: ignore[no-untyped-call]
+    assert not any(p.grad is not None and p.grad.any() for p in model.parameters())
+
+
 @settings(deadline=None, max_examples=30)
 @given(
     st.sampled_from(ABLATIONS), st.lists(encoded_sentences(), min_size=1, max_size=4), st.floats(0.01, 0.99)
@@ -145,6 +165,7 @@ def test_doubts_are_targets_in_the_place_of_gold_choices(
     treebank: list[Encoded], seed: int, smoothing: float
 ) -> None:
     draw = np.random.default_rng(seed)
+    treebank = [s._replace(heads=np.maximum(s.heads, 0)) for s in treebank]  # a teacher gives whole trees
     model = network({"pair_hidden": 5}, seed=seed)
     labels = [draw.integers(-1, [3, 2], (s.words, 2)).astype(np.int32) for s in treebank]
     doubts = [random_doubts(s.words, draw) for s in treebank]

@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 from safetensors import safe_open
 
 from biatt.config import Config, with_settings
+from biatt.data.arcs import is_tree
 from biatt.data.conll import read, write
-from biatt.data.sentence import Sentence
+from biatt.data.sentence import DEPREL, HEAD, Sentence
 from biatt.data.toy_treebank import generate
 from biatt.encoding.vocabulary import Vocabulary
 from biatt.errors import ConfigError
@@ -47,6 +48,19 @@ def test_parser_memorises_twenty_sentences(tmp_path: Path) -> None:
     records = read_records(tmp_path / "model")
     assert records[-1]["train_loss"] < 0.5 * records[0]["train_loss"]
     assert evaluate(read(path), parser.parse(read(path))).las > 0.8
+
+
+@pytest.mark.parametrize("config", [SMALL, LARGER], ids=["paper", "larger"])
+def test_parser_is_trained_on_sentences_that_lack_heads(tmp_path: Path, config: Config) -> None:
+    sentences = generate(8, seed=3)
+    for sentence in sentences[:6]:
+        for row in sentence.rows[::2]:
+            row[HEAD] = row[DEPREL] = "_"
+    write(sentences, tmp_path / "partial.conllu")
+    parser = train([tmp_path / "partial.conllu"], out=tmp_path / "model", config=config)
+    assert all(math.isfinite(record["train_loss"]) for record in read_records(tmp_path / "model"))
+    assert "_" not in parser.vocabulary.relations
+    assert all(is_tree(sentence.heads) for sentence in parser.parse(sentences))
 
 
 # Dev scores

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from biatt.config import ParserConfig
 from biatt.data.conll import read, write
-from biatt.data.sentence import LONGEST_SENTENCE, Sentence
+from biatt.data.sentence import HEAD, LONGEST_SENTENCE, Sentence
 from biatt.data.toy_treebank import generate
 from biatt.errors import ConfigError, FormatError, TrainingError
 from biatt.training.treebank import Treebank, read_treebank, vocabulary_of
@@ -73,7 +73,9 @@ def test_file_without_sentences_is_named(tmp_path: Path) -> None:
     empty.write_bytes(b"")
     with pytest.raises(TrainingError, match=r"empty\.conllu: there is no sentence to train on"):
         read_treebank([empty], None, dev_fraction=0.05, seed=1)
-    with pytest.raises(TrainingError, match=r"empty\.conllu: there is no sentence to choose the model by"):
+    with pytest.raises(
+        TrainingError, match=r"empty\.conllu: there is no sentence with a whole tree to choose"
+    ):
         read_treebank([tmp_path / "t.conllu"], empty, dev_fraction=0.05, seed=1)
 
 
@@ -90,8 +92,46 @@ def test_dev_fraction_is_between_0_and_1(tmp_path: Path, fraction: float) -> Non
         read_treebank([tmp_path / "t.conllu"], None, dev_fraction=fraction, seed=1)
 
 
+def test_training_sentences_may_lack_heads_and_dev_sentences_have_whole_trees(tmp_path: Path) -> None:
+    path, dev = tmp_path / "partial.conllu", tmp_path / "dev.conllu"
+    whole = generate(6)
+    partial = [
+        s.with_tree([-1, *s.heads[1:]], ["_", *s.deprels[1:]]) for s in generate(6, seed=2) if len(s) > 1
+    ]
+    for sentence in partial:
+        sentence.rows[0][HEAD] = "_"
+    write([*partial, *whole], path)
+    write(whole, dev)
+    assert read_treebank([path], dev, dev_fraction=0.05, seed=1).train == [*partial, *whole]
+    for seed in range(4):
+        treebank = read_treebank([path], None, dev_fraction=0.4, seed=seed)
+        assert all(-1 not in sentence.heads for sentence in treebank.dev)
+        assert len(treebank.train) + len(treebank.dev) == len(partial) + len(whole)
+        assert "_" not in vocabulary_of(treebank, ParserConfig()).relations
+    write(partial, path)
+    with pytest.raises(TrainingError, match="no sentence with a whole tree to choose the model by"):
+        read_treebank([path], None, dev_fraction=0.4, seed=1)
+    write([Sentence.from_words(["so", "what", "now"], heads=[-1, 3, 2])], path)
+    with pytest.raises(
+        FormatError, match=r"partial\.conllu, line 2: the heads form a cycle through words 2, 3"
+    ):
+        read_treebank([path], dev, dev_fraction=0.4, seed=1)
+    write([Sentence.from_words(["so", "what"])], path)
+    with pytest.raises(TrainingError, match=r"partial\.conllu: no word to train on has a head"):
+        read_treebank([path], dev, dev_fraction=0.4, seed=1)
+
+
+def test_missing_head_in_a_dev_file_is_told_with_file_and_line(tmp_path: Path) -> None:
+    good, bad = tmp_path / "good.conllu", tmp_path / "bad.conllu"
+    write(generate(2), good)
+    bad.write_text("1\tw\t_\tNOUN\t_\t_\t0\troot\t_\t_\n2\tw\t_\tNOUN\t_\t_\t_\tdep\t_\t_\n\n")
+    with pytest.raises(FormatError, match="HEAD is '_' where a number from 0 to 2 was expected") as caught:
+        read_treebank([good], bad, dev_fraction=0.5, seed=1)
+    assert (caught.value.source, caught.value.line) == (str(bad), 2)
+
+
 @pytest.mark.parametrize(
-    ("heads", "line", "message"), [(["2", "1"], 1, "cycle"), (["2", "_"], 2, "HEAD is '_'")]
+    ("heads", "line", "message"), [(["2", "1"], 1, "cycle"), (["2", "7"], 2, "HEAD is '7'")]
 )
 def test_fault_in_a_tree_is_told_with_file_and_line(
     tmp_path: Path, heads: list[str], line: int, message: str

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from operator import eq
 from pathlib import Path
-from typing import BinaryIO, get_args
+from typing import BinaryIO, Literal, get_args
 
 from biatt.data.arcs import cycle
 from biatt.data.files import blocks, name_of, reading, writing
@@ -28,6 +28,8 @@ UPOS_TAGS = frozenset(
     {"ADJ", "ADP", "ADV", "AUX", "CCONJ", "CONJ", "DET", "INTJ", "NOUN", "NUM", "PART", "PRON", "PROPN"}
     | {"PUNCT", "SCONJ", "SYM", "VERB", "X"}
 )
+
+Trees = bool | Literal["partial"]  # must there be trees? "partial": trees in which heads may be missing
 
 _FORMAT_HEAD_BYTES = 1 << 16  # the part of a file that tells its format
 _LONGEST_SENTENCE = 1 << 22  # characters: far beyond any sentence, small enough for any memory
@@ -49,14 +51,14 @@ def read(
     source: str | Path | BinaryIO,
     *,
     format: ConllFormat | None = None,
-    trees: bool = False,
+    trees: Trees = False,
     name: str | None = None,
 ) -> Iterator[Sentence]:
     """The sentences of a file, "-" (standard input) or a binary stream, as they arrive.
 
     Without `format`, the first 64 KiB decide, or of a pipe what has arrived with its first sentence. With
-    `trees`, the heads of each sentence must form a tree; several words may have head 0. `name` is what error
-    messages call the source.
+    `trees`, the heads of each sentence must form a tree; several words may have head 0. With "partial", they
+    must form a part of a tree: heads may be missing. `name` is what error messages call the source.
     """
     if format is not None and format not in get_args(ConllFormat):
         choices = " or ".join(get_args(ConllFormat))
@@ -65,7 +67,7 @@ def read(
 
 
 def _read(
-    source: str | Path | BinaryIO, format: ConllFormat | None, trees: bool, name: str
+    source: str | Path | BinaryIO, format: ConllFormat | None, trees: Trees, name: str
 ) -> Iterator[Sentence | None]:
     with reading(source, name=name) as stream:
         arriving = blocks(stream)
@@ -206,7 +208,7 @@ def _cut(texts: Iterable[str | None]) -> Iterator[tuple[str, str, str] | None]:
         yield lead, buffer[:end], buffer[end:]
 
 
-def _parse(body: str, format: ConllFormat, name: str, first: int, trees: bool) -> Sentence:
+def _parse(body: str, format: ConllFormat, name: str, first: int, trees: Trees) -> Sentence:
     """The sentence of these lines, checked; `first` is the number of the first line."""
     lines = body.split("\n")
     rows: list[list[str]] = []
@@ -232,8 +234,11 @@ def _parse(body: str, format: ConllFormat, name: str, first: int, trees: bool) -
     if tokens or empty or [row[ID] for row in rows] != _IDS[:n] or any(len(row) != COLUMNS for row in rows):
         _complain(lines, n, name, first, trees)
     heads = [_HEADS.get(row[HEAD], _NOT_A_HEAD) for row in rows]
-    if rows and (max(heads) > n or (trees and min(heads) < 0) or any(map(eq, heads, range(1, n + 1)))):
+    missing = trees is True and min(heads, default=0) < 0
+    if rows and (max(heads) > n or missing or any(map(eq, heads, range(1, n + 1)))):
         _complain(lines, n, name, first, trees)
+    if trees == "partial":  # a word without a head is in no cycle
+        heads = [max(head, 0) for head in heads]
     if trees and (words := cycle(heads)):
         above = sum(1 for k, _ in sentence.verbatim if k < words[0])
         shown = ", ".join(map(str, words[:10])) + (", ..." if len(words) > 10 else "")
@@ -249,7 +254,7 @@ def _count_to(n: int) -> None:
         _HEADS[str(i)] = i
 
 
-def _complain(lines: list[str], n: int, name: str, first: int, trees: bool) -> None:
+def _complain(lines: list[str], n: int, name: str, first: int, trees: Trees) -> None:
     """Raise a FormatError for the first line at fault; n is the number of words."""
     # Words so far, the last word of a multiword token, empty nodes since the last word.
     words = covered = nodes = 0
@@ -279,8 +284,8 @@ def _complain(lines: list[str], n: int, name: str, first: int, trees: bool) -> N
             head = _HEADS.get(row[HEAD], _NOT_A_HEAD)
             if row[ID] != str(words):
                 fault = f"ID is {_shown(row[ID])} where {words} was expected"
-            elif head > n or (trees and head < 0):
-                wanted = f"a number from 0 to {n}" + ("" if trees else " or _")
+            elif head > n or (trees is True and head < 0):
+                wanted = f"a number from 0 to {n}" + ("" if trees is True else " or _")
                 fault = f"HEAD is {_shown(row[HEAD])} where {wanted} was expected"
             elif head == words:
                 fault = f"word {words} is its own head"

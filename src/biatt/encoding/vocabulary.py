@@ -70,7 +70,10 @@ class Vocabulary:
     def build(
         cls, sentences: Iterable[Sentence], *, columns: Sequence[str], min_count: int, affixes: int = 0
     ) -> Vocabulary:
-        """The symbols of a treebank that are frequent enough; a column that is always `_` is left out."""
+        """The symbols of a treebank that are frequent enough; a column that is always `_` is left out.
+
+        So is the relation `_`, unless there is no other.
+        """
         counts: dict[str, Counter[str]] = {name: Counter() for name in COLUMNS if name in columns}
         relations, forms = Counter[str](), Counter[str]()
         for sentence in sentences:
@@ -90,7 +93,8 @@ class Vocabulary:
             if count.keys() - {EMPTY}:
                 floor = 1 if name == "feats" else min_count
                 symbols[name] = [symbol for symbol, times in _by_frequency(count) if times >= floor]
-        return cls(symbols, [relation for relation, _ in _by_frequency(relations)])
+        names = [relation for relation, _ in _by_frequency(relations)]
+        return cls(symbols, [name for name in names if name != EMPTY] or names)
 
     def extended(self, forms: Mapping[str, int], *, min_count: int, most: int) -> Vocabulary:
         """The vocabulary with forms and affixes of another text, given the number of times of each form.

@@ -20,23 +20,29 @@ from biatt.network.model import ParserOutput
 
 
 def log_likelihood(output: ParserOutput, batch: Batch, *, smoothing: float = 0.0) -> Tensor:
-    """Σ log y + log aˡ + log aʳ of the gold tree (section 3); relations unseen in training are ignored.
+    """Σ log y + log aˡ + log aʳ of the gold tree (section 3).
 
-    With smoothing, each log-probability is (1 − smoothing) · that of the gold choice + smoothing · the mean
-    over all choices.
+    Words without a gold head, and relations unseen in training, are ignored. With smoothing, each
+    log-probability is (1 − smoothing) · that of the gold choice + smoothing · the mean over all choices.
     """
     device = output.logits.device
+    known = batch.heads != NO_LABEL
     if batch.doubts is None:
-        heads = torch.from_numpy(batch.heads).long().to(device)
-        arcs = output.log_a.gather(-1, heads.expand(len(output.log_a), -1)[..., None]).sum()
+        heads = torch.from_numpy(np.maximum(batch.heads, 0)).long().to(device)
+        chosen = output.log_a.gather(-1, heads.expand(len(output.log_a), -1)[..., None])
+        arcs = chosen[:, torch.from_numpy(known).to(device)].sum()
     else:
         arcs = _expected(output.log_a, batch.heads, batch.doubts, HEAD)
     if smoothing:
         choices = torch.from_numpy(np.repeat(batch.words + 1, batch.words)).to(output.log_a)
         inside = output.log_a.masked_fill(output.log_a == -torch.inf, 0.0)
-        arcs = (1 - smoothing) * arcs + smoothing * (inside.sum(-1) / choices).sum()
+        means = inside.sum(-1) / choices
+        with_target = _with_target(batch.heads, batch.doubts, HEAD)
+        arcs = (1 - smoothing) * arcs + smoothing * means[:, torch.from_numpy(with_target).to(device)].sum()
     logits = output.relation_logits(torch.from_numpy(gold_head_positions(batch)).to(device))
-    return arcs - _cross_entropy(logits, batch.relations, batch.doubts, RELATION, smoothing)
+    # A relation is scored given the head, so it is not known where the head is not.
+    relations = np.where(known, batch.relations, NO_LABEL)
+    return arcs - _cross_entropy(logits, relations, batch.doubts, RELATION, smoothing)
 
 
 def label_losses(
@@ -74,11 +80,18 @@ def _cross_entropy(
     log_y = torch.log_softmax(logits, -1)
     expected = _expected(log_y, gold, doubts, kind)
     if smoothing:
-        known = gold != NO_LABEL
-        known[doubts.words[doubts.kinds == kind]] = True
-        mean = log_y[torch.from_numpy(known).to(log_y.device)].mean(-1).sum()
+        with_target = _with_target(gold, doubts, kind)
+        mean = log_y[torch.from_numpy(with_target).to(log_y.device)].mean(-1).sum()
         expected = (1 - smoothing) * expected + smoothing * mean
     return -expected
+
+
+def _with_target(gold: Indices, doubts: Doubts | None, kind: int) -> NDArray[np.bool_]:
+    """Whether each word has a gold choice of this kind, or doubts about it."""
+    known: NDArray[np.bool_] = gold != NO_LABEL
+    if doubts is not None:
+        known[doubts.words[doubts.kinds == kind]] = True
+    return known
 
 
 def _expected(log_y: Tensor, gold: Indices, doubts: Doubts, kind: int) -> Tensor:

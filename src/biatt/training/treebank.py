@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from biatt.config import ParserConfig
-from biatt.data.conll import read
-from biatt.data.sentence import Sentence, check_length
+from biatt.data.conll import Trees, read
+from biatt.data.sentence import NO_HEAD, Sentence, check_length
 from biatt.encoding.vocabulary import Vocabulary
 from biatt.errors import ConfigError, TrainingError
 
@@ -32,12 +32,13 @@ def read_treebank(
 ) -> Treebank:
     """Read training and dev sentences; without a dev file, a random part of the training files is dev.
 
-    With `spaces`, all must say where spaces are, which a tokeniser learns from.
+    Training sentences may lack heads; dev sentences have whole trees. With `spaces`, all must say where
+    spaces are, which a tokeniser learns from.
     """
     names = ", ".join(map(str, files))
-    sentences = [sentence for file in files for sentence in _sentences(file)]
+    sentences = [sentence for file in files for sentence in _sentences(file, trees="partial")]
     if dev is not None:
-        dev_name, dev_sentences = str(dev), _sentences(dev)
+        dev_name, dev_sentences = str(dev), _sentences(dev, trees=True)
     else:
         dev_name = f"{dev_fraction:.0%} of train, held out at random"
         sentences, dev_sentences = _split(sentences, dev_fraction, seed)
@@ -48,14 +49,16 @@ def read_treebank(
             )
     if not sentences:
         raise TrainingError(f"{names}: there is no sentence to train on.")
+    if all(head == NO_HEAD for sentence in sentences for head in sentence.heads):
+        raise TrainingError(f"{names}: no word to train on has a head.")
     if not dev_sentences:
-        raise TrainingError(f"{dev_name}: there is no sentence to choose the model by.")
+        raise TrainingError(f"{dev_name}: there is no sentence with a whole tree to choose the model by.")
     return Treebank(sentences, dev_sentences, names, dev_name)
 
 
-def _sentences(file: str | Path) -> list[Sentence]:
-    """The sentences of a file that have words; each must have a tree and be short enough to parse."""
-    sentences = [sentence for sentence in read(file, trees=True) if len(sentence)]
+def _sentences(file: str | Path, *, trees: Trees) -> list[Sentence]:
+    """The sentences of a file that have words; each must be short enough to parse."""
+    sentences = [sentence for sentence in read(file, trees=trees) if len(sentence)]
     for sentence in sentences:
         check_length(sentence)
     return sentences
@@ -66,9 +69,10 @@ def _split(
 ) -> tuple[list[Sentence], list[Sentence]]:
     if not 0 < dev_fraction < 1:
         raise ConfigError(f"The dev fraction must be between 0 and 1, not {dev_fraction:g}.")
-    order = np.random.default_rng([seed, 0]).permutation(len(sentences))
+    whole = [i for i, sentence in enumerate(sentences) if NO_HEAD not in sentence.heads]
+    order = np.random.default_rng([seed, 0]).permutation(len(whole))
     size = max(1, round(dev_fraction * len(sentences)))
-    chosen = set(order[:size].tolist())
+    chosen = {whole[i] for i in order[:size].tolist()}
     train = [sentence for i, sentence in enumerate(sentences) if i not in chosen]
     return train, [sentence for i, sentence in enumerate(sentences) if i in chosen]
 
