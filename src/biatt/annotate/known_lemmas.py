@@ -8,7 +8,7 @@ has a lemma that it has there, and for other words the best rule with a plausibl
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -57,6 +57,13 @@ class KnownLemmas:
             kept = [lemma for lemma in ordered if count[lemma] >= LEAST_SHARE * count.total()]
             table.setdefault(upos, {})[form] = kept or ordered[:1]
         return cls(table)
+
+    def extended(self, words: Iterable[tuple[str, str, str]]) -> KnownLemmas:
+        """With further words (form, UPOS, lemma); forms that are known keep their lemmas."""
+        table = {upos: dict(forms) for upos, forms in self.table.items()}
+        for form, upos, lemma in words:
+            table.setdefault(upos, {}).setdefault(form, [lemma])
+        return KnownLemmas(table)
 
     def choose(self, form: str, upos: str, rules: Sequence[str], scores: Floats) -> str:
         """The lemma of a word; `scores` are those of the rules.
