@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from biatt.data.patterns import All, Either, Not, Optional, Relation, Value, read_pattern
 from biatt.data.sentence import FEATS, FORM, UPOS, XPOS
@@ -95,6 +99,7 @@ def test_chains_can_have_lengths() -> None:
         ("{} >a=r {}", 6, "names of relations are not supported"),
         ("{} > {} :: uniq", 10, "`::` with uniq or sort is not supported"),
         ("{} @ {}", 4, "a relation or the end was expected"),
+        ("{} 12345>> {}", 4, "a relation or the end was expected"),
         ("(" * 200 + "{}" + ")" * 200, 102, "there are more than 100 brackets"),
         ("{}" + " > {}" * 200, 504, "there are more than 100 nodes"),
     ],
@@ -107,3 +112,31 @@ def test_a_fault_is_one_sentence_with_its_place(text: str, place: int, fault: st
     assert raised.value.place == place - 1
     assert "\n" not in str(raised.value)
     assert str(raised.value).endswith(".")
+
+
+PIECES = ["{", "}", "{}", "(", ")", "[", "]", "!", "?", "&", "|", "=a", "==", ">", "<<", "$+", "..", "-", ":"]
+PIECES += [
+    "::",
+    "{upos:X",
+    "feats:{",
+    ";",
+    "/",
+    "/a/",
+    "\\",
+    "2,",
+    "3",
+    "%",
+    "~",
+    "@",
+    "#",
+    " ",
+    "ü",
+    "(?i)",
+    "*",
+]
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=12).map("".join))
+def test_any_text_is_a_pattern_or_a_pattern_error(text: str) -> None:
+    with suppress(PatternError):
+        assert read_pattern(text).slots > 0

@@ -28,7 +28,7 @@ PLACES = ("==", ".", "..", "-", "--", "$+", "$-", "$++", "$--")
 ANYWHERE = ":"  # begins a further pattern, whose first node may be any word
 
 _SYMBOLS = "|".join(map(re.escape, sorted((*ARCS, *CHAINS, *PLACES), key=len, reverse=True)))
-_RELATION = re.compile(rf"(?:([0-9]+)(?:\s*,\s*([0-9]+))?\s*)?({_SYMBOLS})")
+_RELATION = re.compile(rf"(?:([0-9]{{1,4}})(?:\s*,\s*([0-9]{{1,4}}))?\s*)?({_SYMBOLS})")
 _LABEL = re.compile(r"%|[^\s(){}\[\]/|!?&=~<>.,$%:;@#+-]+(?::[^\s(){}\[\]/|!?&=~<>.,$%:;@#+-]+)*")
 _NAME = re.compile(r"\w+")
 _KEY = re.compile(r"[^\s:;{}!]+")
