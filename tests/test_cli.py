@@ -346,6 +346,7 @@ PARSE = ["parse", "--model", "model"]
         ([*PARSE, "a.conllu", "--text", "Yes."], "Give a file or --text, not both"),
         ([*PARSE, "a.conllu", "-o", "a.conllu"], "a.conllu is both the input and the output"),
         ([*PARSE, "a.conllu", "--k-best", "2", "--decode", "argmax"], "decoder mst only, not by argmax"),
+        ([*PARSE, "cycle.conllu", "--keep-heads"], "cycle.conllu, line 1: the fixed heads form a cycle"),
         ([*PARSE, "a.conllu", "--max-size", "99"], "a.conllu: the input is larger than the limit of 99"),
         (["parse", "--model", "gone", "a.conllu"], "There is no model folder gone"),
         (["parse", "--model", ".", "a.conllu"], "is not a model folder: it has no config.json"),
@@ -372,6 +373,8 @@ def test_fault_is_one_line_and_exit_code_2(
 ) -> None:
     rows = [f"{i}\tw\t_\t_\t_\t_\t0\troot\t_{end}\n" for i, end in ((1, "\t_"), (2, "\t_"), (3, ""))]
     (data / "nine.conllu").write_text("".join(rows) + "\n")
+    cycle = [f"{i}\tw\t_\t_\t_\t_\t{3 - i}\tdep\t_\t_\n" for i in (1, 2)]
+    (data / "cycle.conllu").write_text("".join(cycle) + "\n")
     monkeypatch.chdir(data)
     with pytest.raises(SystemExit) as caught:
         app(words)
