@@ -140,14 +140,7 @@ class ParserRun(Run):
         """`frozen` are weights that training does not change, and that its checkpoints do not have."""
         self.frozen = frozen
         self.config, self.vocabulary, self.labels, self.origin = config, vocabulary, labels, origin
-        self.silver = None
-        if silver is not None:
-            confidence, generator = config.training.silver_confidence, np.random.default_rng([job.seed, 0, 1])
-            self.silver = SilverSentences(
-                silver, vocabulary, labels, least_confidence=confidence, generator=generator
-            )
-            self.facts = {SILVER: self.silver.facts()}
-            job.listener.message(f"Silver text: {silver_summary(origin, self.facts[SILVER])}.")
+        self.silver = self._opened(silver, job)
         self.known_lemmas = KnownLemmas.of(treebank.train) if labels and "lemma" in labels.kinds else None
         self.train_sentences = treebank.train
         self.encoder, self.job = encoder, job
@@ -159,20 +152,11 @@ class ParserRun(Run):
         self.dropped_rows, is_tag = vocabulary.dropped()
         drop_rates = np.where(is_tag, config.training.tag_dropout, config.training.word_dropout)
         self.drop_rates = drop_rates.astype(np.float32)
-        network = BiAtt(
-            config.model,
-            rows=vocabulary.size,
-            relations=len(vocabulary.relations),
-            labels=labels.sizes if labels else NO_LABELS,
-            operations=FUSED if device == "cpu" else PLAIN,
-        )
-        if encoder and encoder.tuned:
-            network.encoder = encoder.encoder
-        network.set_frozen(frozen)
+        network = self._new_network(device)
         super().__init__(
             job,
             config.training,
-            network.to(torch_device(device)),
+            network,
             [sentence.words for sentence in self.train],
             stage=stage,
             initial_rows=initial_rows,
@@ -182,6 +166,32 @@ class ParserRun(Run):
             f"{', '.join(vocabulary.symbols)}; {len(vocabulary.relations)} relations; "
             f"{sum(parameter.numel() for parameter in network.parameters()):,} parameters."
         )
+
+    def _opened(self, text: SilverText | None, job: Job) -> SilverSentences | None:
+        """The sentences of the silver text that are confident enough, in random order."""
+        if text is None:
+            return None
+        confidence = self.config.training.silver_confidence
+        generator = np.random.default_rng([job.seed, 0, 1])
+        silver = SilverSentences(
+            text, self.vocabulary, self.labels, least_confidence=confidence, generator=generator
+        )
+        self.facts = {SILVER: silver.facts()}
+        job.listener.message(f"Silver text: {silver_summary(self.origin, self.facts[SILVER])}.")
+        return silver
+
+    def _new_network(self, device: str) -> BiAtt:
+        network = BiAtt(
+            self.config.model,
+            rows=self.vocabulary.size,
+            relations=len(self.vocabulary.relations),
+            labels=self.labels.sizes if self.labels else NO_LABELS,
+            operations=FUSED if device == "cpu" else PLAIN,
+        )
+        if self.encoder and self.encoder.tuned:
+            network.encoder = self.encoder.encoder
+        network.set_frozen(self.frozen)
+        return network.to(torch_device(device))
 
     def epoch_lengths(self, epoch: int) -> Sequence[int]:
         generator = self.noise_generator(epoch)
