@@ -27,7 +27,8 @@ from biatt.decode.confidence import without_temperature
 from biatt.errors import BiattError
 from biatt.evaluation.calibration import calibrate, calibration_error
 from biatt.evaluation.metrics import evaluate
-from biatt.parser import Parser, find_model
+from biatt.model_folder import find_model
+from biatt.parser import Parser
 
 HERE = Path(__file__).parent
 

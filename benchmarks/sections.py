@@ -27,8 +27,9 @@ from biatt.network.autograd import FUSED, in_threads
 from biatt.network.losses import log_likelihood
 from biatt.network.model import BiAtt
 from biatt.network.operations import PLAIN
-from biatt.parser import BATCH_WORDS, WINDOW_SENTENCES, Parser
+from biatt.parser import WINDOW_SENTENCES, Parser
 from biatt.presets import PRESETS
+from biatt.scorer import BATCH_WORDS
 from biatt.threads import run
 from biatt.training.optimiser import Adam
 

@@ -14,8 +14,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from threadpoolctl import threadpool_info
 
 from biatt import parser as parser_module
@@ -298,14 +296,10 @@ def test_conllu_has_one_root_and_conllx_any_number_unless_told() -> None:
     assert any(heads.count(0) > 1 for heads, _ in trees(PARSER.parse(sentences)))
 
 
-@settings(deadline=None, max_examples=10)
-@given(st.integers(1, 2000))
-def test_batch_size_does_not_change_the_scores(batch_words: int) -> None:
-    expected = PARSER.scores(TREEBANK)
-    found = PARSER.scores(TREEBANK, batch_words=batch_words)
-    for one, other in zip(found, expected, strict=True):
-        for part, wanted in zip(parts(one), parts(other), strict=True):
-            np.testing.assert_allclose(part, wanted, rtol=1e-5, atol=1e-5)
+def test_an_unknown_option_is_refused_before_anything_is_read() -> None:
+    for parse in (PARSER.parse, PARSER.pipe, PARSER.parse_tokens):
+        with pytest.raises(TypeError, match="'retagg' is no option of parsing"):
+            parse(iter(["never read"]), retagg=True)  # type: ignore[operator]
 
 
 # In a process of its own

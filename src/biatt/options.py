@@ -1,8 +1,9 @@
-"""The values that options can take, each defined once, without numpy: the command line shows them."""
+"""Options of parsing and the values of options, each defined once; without numpy, for the command line."""
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Literal, TypedDict
 
 ConllFormat = Literal["conllu", "conllx"]
 InputFormat = Literal["text", "tokens", "conllu", "conllx"]
@@ -16,3 +17,27 @@ Style = Literal["conllx", "ud"]  # of scoring: the CoNLL-X or the CoNLL 2018 sha
 Punctuation = Literal["ignore", "include"]
 
 PresetName = Literal["paper", "best", "fast"]
+
+
+class TreeOptions(TypedDict, total=False):
+    """How to find and to write the tree of a sentence; `Parser.parse` explains the options."""
+
+    decoder: Decoder
+    roots: Roots | None
+    fill_deps: bool
+    confidence: bool
+    probabilities: bool
+
+
+class ParseOptions(TreeOptions, total=False):
+    """Options of all that parses sentences; `Parser.parse` explains them."""
+
+    retag: bool
+    keep_heads: bool
+
+
+def check_names(options: Mapping[str, object]) -> None:
+    """Refuse names that are no options of parsing at once, before the first sentence is read."""
+    known = ParseOptions.__optional_keys__
+    if unknown := options.keys() - known:
+        raise TypeError(f"{min(unknown)!r} is no option of parsing; these are: {', '.join(sorted(known))}.")

@@ -6,55 +6,38 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from numpy.typing import NDArray
 
 from biatt.annotate.known_lemmas import KnownLemmas
 from biatt.annotate.tagger import Tagger
-from biatt.annotate.tags import Tags, Words
 from biatt.annotate.tokeniser import Tokeniser
 from biatt.config import Config
-from biatt.data.doubts import Choices
-from biatt.data.scores import Scores, Temperature, mean, split_scores
-from biatt.data.sentence import FEATS, Sentence, check_length
+from biatt.data.scores import Temperature
+from biatt.data.sentence import Sentence, check_length
 from biatt.decode.apply import with_best_tree, with_k_best_trees
 from biatt.decode.constraints import FREE, Constraints, Fixed, Pairs
 from biatt.encoder_folder import EncoderReference
-from biatt.encoding.batches import Batch, in_batches
-from biatt.encoding.features import FeatureEncoder
 from biatt.encoding.labels import Labels
 from biatt.encoding.vocabulary import Vocabulary
 from biatt.errors import ConfigError, ModelError
-from biatt.kernels.forward import FusedNetwork
 from biatt.model_check import Kind
 from biatt.model_folder import Model, find_model, read_model, save_model, write_model
-from biatt.options import Decoder, Roots
+from biatt.options import ParseOptions, Roots, TreeOptions, check_names
+from biatt.scorer import Ensemble, Scorer
 from biatt.threads import Arriving, fewer_collections, in_order, one_matrix_thread, windows, with_pauses
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 WINDOW_SENTENCES = 256  # sentences that are read ahead and sorted by length; bounds the memory of a stream
 WINDOW_CHARACTERS = 25_000  # of raw text, which have about as many sentences
-BATCH_WORDS = 250  # words that are scored at once; the fastest of the sizes that benchmarks/run.py tries
-
 
 A = TypeVar("A")
 
 
-class Network(Protocol):
-    def score(self, batch: Batch) -> Scores: ...
-
-
-class Ensemble:
-    """Several networks, whose probabilities are averaged."""
-
-    def __init__(self, networks: Sequence[Network]) -> None:
-        self.networks = list(networks)
-
-    def score(self, batch: Batch) -> Scores:
-        return mean([network.score(batch) for network in self.networks])
-
-
-class Parser:
+class Parser(Scorer):
     """A trained model: its configuration, its vocabulary and its weights.
 
     On the CPU it runs without torch; on another device, or with `fused=False`, torch runs it. With labels
@@ -62,9 +45,7 @@ class Parser:
     A model with a contextual encoder runs that in torch.
     """
 
-    tagger: Tagger | None = None
     tokeniser: Tokeniser | None = None
-    encoder: FeatureEncoder | None = None  # whose features the network reads
 
     def __init__(
         self,
@@ -80,20 +61,11 @@ class Parser:
         device: str = "cpu",
         fused: bool | None = None,
     ) -> None:
-        self.config, self.vocabulary, self.weights = config, vocabulary, dict(weights)
+        super().__init__(
+            config, vocabulary, weights, labels=labels, known_lemmas=known_lemmas, device=device, fused=fused
+        )
         self.temperature, self.scale, self.card = temperature, scale, card
-        self.tags = Tags(labels, known_lemmas) if labels else None
         self.members: list[Parser] = []  # the other members of an ensemble
-        size: dict[str, Any] = {"rows": vocabulary.size, "relations": len(vocabulary.relations)}
-        if labels:
-            size["labels"] = labels.sizes
-        self.network: Network
-        if device == "cpu" and fused is not False:
-            self.network = FusedNetwork(config.model, self.weights, **size)
-        else:
-            from biatt.network.scoring import TorchNetwork
-
-            self.network = TorchNetwork(config.model, self.weights, device=device, **size)
 
     @classmethod
     def load(cls, folder: str | Path, *, device: str = "cpu", fused: bool | None = None) -> Parser:
@@ -181,51 +153,9 @@ class Parser:
             **{name: str(value) for name, value in settings.items() if name != "columns"},
         }
 
-    def scores(
-        self, sentences: Sequence[Sentence], *, batch_words: int = BATCH_WORDS, retag: bool = False
-    ) -> list[Scores]:
-        """The scores of each sentence, in batches of about `batch_words`; no sentence may be empty.
-
-        With `retag`, a network that chooses tags does not look at those that the sentences have.
-        """
-        untagged = [self._untagged(sentence, retag=retag) for sentence in sentences]
-        return self._scores(sentences, untagged, batch_words=batch_words)
-
-    def _untagged(self, sentence: Sentence, *, retag: bool) -> Words:
-        """The words whose tags and lemmas the network chooses, for each kind of label."""
-        if self.tags is None:
-            return []
-        return self.tags.all_words(sentence) if retag else self.tags.missing(sentence)
-
-    def _scores(
-        self, sentences: Sequence[Sentence], untagged: Sequence[Words], *, batch_words: int = BATCH_WORDS
-    ) -> list[Scores]:
-        encoded = [self.vocabulary.encode(sentence) for sentence in sentences]
-        if self.tags:
-            given = map(self.tags.given, sentences, untagged)
-            encoded = [part._replace(labels=labels) for part, labels in zip(encoded, given, strict=True)]
-        if self.encoder:
-            features = self.encoder.features([sentence.forms for sentence in sentences])
-            encoded = [part._replace(features=array) for part, array in zip(encoded, features, strict=True)]
-
-        def score(batch: Batch, _: list[int]) -> list[Scores]:
-            return split_scores(self.network.score(batch), batch.words)
-
-        return in_batches(encoded, score, batch_words=batch_words)
-
     @overload
     def parse(
-        self,
-        sentences: Iterable[Sentence],
-        *,
-        decoder: Decoder = "mst",
-        roots: Roots | None = None,
-        threads: int = 1,
-        fill_deps: bool = False,
-        confidence: bool = False,
-        probabilities: bool = False,
-        retag: bool = False,
-        keep_heads: bool = False,
+        self, sentences: Iterable[Sentence], *, threads: int = 1, **options: Unpack[ParseOptions]
     ) -> Iterator[Sentence]: ...
 
     @overload
@@ -233,64 +163,45 @@ class Parser:
         self,
         sentences: Sentence,
         *,
-        decoder: Decoder = "mst",
-        roots: Roots | None = None,
         threads: int = 1,
-        fill_deps: bool = False,
-        confidence: bool = False,
-        probabilities: bool = False,
-        retag: bool = False,
-        keep_heads: bool = False,
         fixed: Fixed | None = None,
         forbidden: Pairs = (),
         brackets: Pairs = (),
+        **options: Unpack[ParseOptions],
     ) -> Sentence: ...
 
     def parse(
         self,
         sentences: Sentence | Iterable[Sentence],
         *,
-        decoder: Decoder = "mst",
-        roots: Roots | None = None,
         threads: int = 1,
-        fill_deps: bool = False,
-        confidence: bool = False,
-        probabilities: bool = False,
-        retag: bool = False,
-        keep_heads: bool = False,
         fixed: Fixed | None = None,
         forbidden: Pairs = (),
         brackets: Pairs = (),
+        **options: Unpack[ParseOptions],
     ) -> Sentence | Iterator[Sentence]:
         """A copy of a sentence with HEAD and DEPREL set; or copies of several, in order, streamed.
 
-        A model that chooses tags also sets missing tags and lemmas, or with `retag` all of them. `roots` None
-        means one root for CoNLL-U sentences and any number for CoNLL-X. With `fill_deps`, the tree is also
-        written to DEPS, or in CoNLL-X to PHEAD and PDEPREL. With `confidence`, the sentences carry their
-        confidence and the scores that it comes from. With `probabilities`, MISC has the most probable
-        heads, relations and tags of every word that is not certain (`data.doubts`).
+        `decoder` is "mst" unless it is "projective" or "argmax". `roots` is "single" or "any"; None means one
+        root for CoNLL-U sentences and any number for CoNLL-X. All other options are off by default.
+
+        A model that chooses tags also sets missing tags and lemmas, or with `retag` all of them. With
+        `fill_deps`, the tree is also written to DEPS, or in CoNLL-X to PHEAD and PDEPREL. With `confidence`,
+        the sentences carry their confidence and the scores that it comes from. With `probabilities`, MISC has
+        the most probable heads, relations and tags of every word that is not certain (`data.doubts`).
 
         With `keep_heads`, the heads and relations that the sentences have are kept, and the rest is parsed
         around them. The tree of one sentence can be constrained: fixed={3: (2, "obj")} gives word 3 the head
         2 and the relation obj, forbidden=[(3, 5)] denies it the head 5, and brackets=[(4, 9)] makes the words
         4 to 9 a constituent: exactly one of them has its head outside, the others have theirs inside.
         """
+        check_names(options)
         constraints = self._constraints(fixed, forbidden, brackets)
         if constraints and not isinstance(sentences, Sentence):
             raise ConfigError("Constraints are for one sentence: parse sentences one by one with them.")
-        if constraints and keep_heads:
+        if constraints and options.get("keep_heads"):
             raise ConfigError("Keep the heads of a sentence or give constraints on its tree, not both.")
-        parse = partial(
-            self._parse_window,
-            constraints=constraints,
-            keep_heads=keep_heads,
-            decoder=decoder,
-            roots=roots,
-            fill_deps=fill_deps,
-            confidence=confidence,
-            probabilities=probabilities,
-            retag=retag,
-        )
+        parse = partial(self._parse_window, constraints=constraints, **options)
         if isinstance(sentences, Sentence):
             return next(_flat(in_order(parse, _windows([sentences]), threads=threads)))
         return _flat(in_order(parse, _windows(sentences), threads=threads))
@@ -305,25 +216,13 @@ class Parser:
         self,
         sentences: list[Sentence],
         *,
-        decoder: Decoder = "mst",
-        roots: Roots | None = None,
-        fill_deps: bool = False,
-        confidence: bool = False,
-        probabilities: bool = False,
         retag: bool = False,
         keep_heads: bool = False,
         constraints: Constraints = FREE,
+        **options: Unpack[TreeOptions],
     ) -> list[Sentence]:
-        with_tree = partial(
-            with_best_tree,
-            relations=self.vocabulary.relations,
-            decoder=decoder,
-            roots=roots,
-            fill_deps=fill_deps,
-            confidence=confidence,
-            probabilities=probabilities,
-            temperature=self.temperature,
-        )
+        relations, probabilities = self.vocabulary.relations, options.get("probabilities", False)
+        with_tree = partial(with_best_tree, relations=relations, temperature=self.temperature, **options)
         return [
             sentence
             if scores is None
@@ -336,39 +235,21 @@ class Parser:
             for sentence, scores, words in self._scored(sentences, retag=retag)
         ]
 
-    def _tag_choices(self, scores: Scores, words: Words) -> dict[str, Choices]:
-        if self.tags is None or scores.label_scores is None or not any(words):
-            return {}
-        return self.tags.choices(scores.label_scores, words)
-
-    def _scored(
-        self, sentences: list[Sentence], *, retag: bool
-    ) -> Iterator[tuple[Sentence, Scores | None, Words]]:
-        """Each sentence, tagged, its scores if it has words, and the words that the network has tagged."""
-        if retag and self.tags is None and self.tagger is None:
-            raise ModelError("This model does not choose tags.")
-        tagged = self.tagger.tag(sentences, keep=not retag) if self.tagger else sentences
-        untagged = [self._untagged(sentence, retag=retag) for sentence in tagged]
-        with_words = [i for i, sentence in enumerate(tagged) if len(sentence)]
-        scores = self._scores([tagged[i] for i in with_words], [untagged[i] for i in with_words])
-        score_of = dict(zip(with_words, scores, strict=True))
-        for i, (given, sentence) in enumerate(zip(sentences, tagged, strict=True)):
-            of_sentence = score_of.get(i)
-            if self.tags and of_sentence and of_sentence.label_scores is not None:
-                best = self.tags.labels.best(of_sentence.label_scores)
-                sentence = self.tags.write(sentence, best, untagged[i], of_sentence.label_scores)
-            result = sentence if retag else _without_new_features(given, sentence)
-            yield result, of_sentence, untagged[i] if result is sentence else []
-
-    def __call__(self, text: str, **options: Any) -> list[Sentence]:
+    def __call__(self, text: str, *, threads: int = 1, **options: Unpack[ParseOptions]) -> list[Sentence]:
         """The parsed sentences of a raw text, with their confidence; options as for `parse`."""
-        return list(self.parse(self.split([text])[0], **{"confidence": True, **options}))
+        options.setdefault("confidence", True)
+        return list(self.parse(self.split([text])[0], threads=threads, **options))
 
-    def parse_tokens(self, sentences: Iterable[Sequence[str]], **options: Any) -> list[Sentence]:
+    def parse_tokens(
+        self, sentences: Iterable[Sequence[str]], *, threads: int = 1, **options: Unpack[ParseOptions]
+    ) -> list[Sentence]:
         """Parsed sentences of words that are already apart, with their confidence; options as for `parse`."""
-        return list(self.parse(map(Sentence.from_words, sentences), **{"confidence": True, **options}))
+        options.setdefault("confidence", True)
+        return list(self.parse(map(Sentence.from_words, sentences), threads=threads, **options))
 
-    def pipe(self, texts: Iterable[str], *, threads: int = 1, **options: Any) -> Iterator[list[Sentence]]:
+    def pipe(
+        self, texts: Iterable[str], *, threads: int = 1, **options: Unpack[ParseOptions]
+    ) -> Iterator[list[Sentence]]:
         """The parsed sentences of each text, with their confidence, in order, streamed.
 
         This is the fast way for many texts: they are read ahead and parsed together. Options as for `parse`.
@@ -377,7 +258,8 @@ class Parser:
             raise TypeError(
                 "pipe takes several texts, such as a list of strings; call the parser for one text."
             )
-        options = {"confidence": True, **options}
+        check_names(options)
+        options.setdefault("confidence", True)
 
         def parsed(window: list[str]) -> list[list[Sentence]]:
             split = self.split(window)
@@ -498,15 +380,6 @@ def _checked(sentence: Sentence | None) -> Sentence | None:
             )
         check_length(sentence)
     return sentence
-
-
-def _without_new_features(given: Sentence, tagged: Sentence) -> Sentence:
-    """The given sentence if the network added nothing but features to it, else the tagged one.
-
-    A fully tagged sentence can be without features, and is to be written as it was read.
-    """
-    added = any(a[:FEATS] != b[:FEATS] for a, b in zip(given.rows, tagged.rows, strict=True))
-    return tagged if added else given
 
 
 def _flat(windows: Iterable[list[A]]) -> Iterator[A]:

@@ -34,7 +34,8 @@ from biatt.network.losses import label_losses, log_likelihood
 from biatt.network.model import TUNED_ENCODER, BiAtt, Dropout
 from biatt.network.operations import PLAIN
 from biatt.network.scoring import scores, torch_device
-from biatt.parser import BATCH_WORDS, Parser
+from biatt.parser import Parser
+from biatt.scorer import BATCH_WORDS
 from biatt.training.card import SILVER, Origin, model_card, silver_summary
 from biatt.training.encoder import EncoderInput
 from biatt.training.labeller_run import label_accuracies
