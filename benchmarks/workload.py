@@ -9,8 +9,9 @@ import numpy as np
 import torch
 
 from biatt.config import Config
+from biatt.data.columns import DEPREL, FEATS, FORM, LEMMA, UPOS, XPOS
 from biatt.data.conll import read, write
-from biatt.data.sentence import DEPREL, FEATS, FORM, LEMMA, UPOS, XPOS, Sentence
+from biatt.data.sentence import Sentence
 from biatt.encoding.vocabulary import Vocabulary
 from biatt.errors import BiattError
 from biatt.network.model import BiAtt

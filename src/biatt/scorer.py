@@ -11,9 +11,10 @@ from biatt.annotate.known_lemmas import KnownLemmas
 from biatt.annotate.tagger import Tagger
 from biatt.annotate.tags import Tags, Words
 from biatt.config import Config
+from biatt.data.columns import FEATS
 from biatt.data.doubts import Choices
 from biatt.data.scores import Scores, mean, split_scores
-from biatt.data.sentence import FEATS, Sentence
+from biatt.data.sentence import Sentence
 from biatt.encoding.batches import Batch, in_batches
 from biatt.encoding.features import FeatureEncoder
 from biatt.encoding.labels import Labels

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from biatt.annotate import known_lemmas, lemmas
 from biatt.annotate.known_lemmas import ENDING, MARGIN, KnownLemmas
 from biatt.annotate.lemmas import constant, rule
+from biatt.data.columns import LEMMA, UPOS
 from biatt.data.scores import Floats
-from biatt.data.sentence import LEMMA, UPOS, Sentence
+from biatt.data.sentence import Sentence
 from biatt.parser import load
 from builders import TREEBANK, random_parser
 

@@ -10,7 +10,8 @@ import torch
 
 from biatt.annotate.tagger import Tagger
 from biatt.annotate.tags import gold_columns, labels_of
-from biatt.data.sentence import FEATS, HEAD, LEMMA, UPOS, XPOS, Sentence
+from biatt.data.columns import FEATS, HEAD, LEMMA, UPOS, XPOS
+from biatt.data.sentence import Sentence
 from biatt.data.toy_treebank import generate
 from biatt.encoding.batches import collate
 from biatt.encoding.labels import Labels

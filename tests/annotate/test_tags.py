@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from biatt.annotate.tags import Tags
+from biatt.data.columns import MISC
 from biatt.data.doubts import read_doubts
 from biatt.data.scores import log_softmax
-from biatt.data.sentence import MISC, Sentence
+from biatt.data.sentence import Sentence
 from biatt.data.toy_treebank import generate
 from biatt.encoding.labels import Labels
 from builders import random_parser

@@ -21,9 +21,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from biatt.data import conll
+from biatt.data.columns import DEPS, HEAD, MISC
 from biatt.data.conll import format_of, read, write
 from biatt.data.files import BUFFER_BYTES
-from biatt.data.sentence import DEPS, HEAD, MISC, Sentence, Token
+from biatt.data.sentence import Sentence, Token
 from biatt.errors import ConfigError, FormatError
 
 ROOT = Path(__file__).parents[2]

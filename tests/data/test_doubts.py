@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from biatt.data.columns import MISC
 from biatt.data.doubts import Choices, escaped, read_doubts, unescaped, write_doubts
-from biatt.data.sentence import MISC, Sentence
+from biatt.data.sentence import Sentence
 from biatt.errors import ConfigError, FormatError
 
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from biatt.data.columns import FEATS, FORM, UPOS, XPOS
 from biatt.data.patterns import All, Either, Not, Optional, Relation, Value, read_pattern
-from biatt.data.sentence import FEATS, FORM, UPOS, XPOS
 from biatt.errors import BiattError, PatternError
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from biatt.data.columns import MISC
 from biatt.data.raw_text import Paragraph, TokenEnd, paragraphs, raw_text
-from biatt.data.sentence import MISC, Sentence
+from biatt.data.sentence import Sentence
 from biatt.data.toy_treebank import generate
 
 FIRST, SECOND = Sentence.from_words(["I", "do", "n't", "."]), Sentence.from_words(["Go", "!"])

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from biatt.data.columns import FEATS
 from biatt.data.conll import UPOS_TAGS, read, write
-from biatt.data.sentence import FEATS, Sentence
+from biatt.data.sentence import Sentence
 from biatt.data.toy_treebank import generate
 
 MANY = generate(2000, seed=7)

@@ -7,10 +7,11 @@ import io
 import numpy as np
 import pytest
 
+from biatt.data.columns import MISC
 from biatt.data.conll import read
 from biatt.data.doubts import read_doubts
 from biatt.data.scores import RelationLayer, Scores, Temperature, log_softmax
-from biatt.data.sentence import MISC, Sentence
+from biatt.data.sentence import Sentence
 from biatt.data.toy_treebank import generate
 from biatt.decode.apply import default_roots, with_best_tree, with_k_best_trees
 from biatt.options import ConllFormat

@@ -15,8 +15,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from udtools import udeval
 
+from biatt.data.columns import DEPREL, DEPS, FEATS, FORM, HEAD, ID, LEMMA, UPOS, XPOS
 from biatt.data.conll import read
-from biatt.data.sentence import DEPREL, DEPS, FEATS, FORM, HEAD, ID, LEMMA, UPOS, XPOS, Sentence
+from biatt.data.sentence import Sentence
 from biatt.errors import FormatError
 from biatt.evaluation.metrics import evaluate
 from biatt.evaluation.results import Evaluation

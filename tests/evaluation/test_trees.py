@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from biatt.data.sentence import HEAD, Sentence
+from biatt.data.columns import HEAD
+from biatt.data.sentence import Sentence
 from biatt.errors import ConfigError, FormatError
 from biatt.evaluation.metrics import evaluate
 from biatt.evaluation.trees import is_punctuation

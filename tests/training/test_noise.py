@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from biatt.data.columns import DEPS, FORM, HEAD, LEMMA, MISC, UPOS
 from biatt.data.conll import read, write
 from biatt.data.raw_text import NO_SPACE, paragraphs, raw_text
-from biatt.data.sentence import DEPS, FORM, HEAD, LEMMA, MISC, UPOS, Sentence
+from biatt.data.sentence import Sentence
 from biatt.data.toy_treebank import generate
 from biatt.errors import ConfigError
 from biatt.training.noise import (

@@ -17,8 +17,9 @@ from safetensors import safe_open
 
 from biatt.config import Config, with_settings
 from biatt.data.arcs import is_tree
+from biatt.data.columns import DEPREL, HEAD
 from biatt.data.conll import read, write
-from biatt.data.sentence import DEPREL, HEAD, Sentence
+from biatt.data.sentence import Sentence
 from biatt.data.toy_treebank import generate
 from biatt.encoding.vocabulary import Vocabulary
 from biatt.errors import ConfigError

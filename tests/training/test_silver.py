@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from biatt.annotate.tags import gold_labels, labels_of
+from biatt.data.columns import MISC
 from biatt.data.conll import read, write
 from biatt.data.doubts import read_doubts
-from biatt.data.sentence import MISC, Sentence
+from biatt.data.sentence import Sentence
 from biatt.data.toy_treebank import generate
 from biatt.encoding.doubts import FIRST_LABEL, HEAD, RELATION, Doubts
 from biatt.encoding.vocabulary import Vocabulary

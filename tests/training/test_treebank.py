@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from biatt.config import ParserConfig
+from biatt.data.columns import HEAD
 from biatt.data.conll import read, write
-from biatt.data.sentence import HEAD, LONGEST_SENTENCE, Sentence
+from biatt.data.sentence import LONGEST_SENTENCE, Sentence
 from biatt.data.toy_treebank import generate
 from biatt.errors import ConfigError, FormatError, TrainingError
 from biatt.training.treebank import Treebank, read_treebank, vocabulary_of

@@ -13,8 +13,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import numpy as np
 
 from biatt.annotate import lemmas
+from biatt.data.columns import FORM, LEMMA, UPOS
 from biatt.data.scores import Floats
-from biatt.data.sentence import FORM, LEMMA, UPOS, Sentence
+from biatt.data.sentence import Sentence
 from biatt.encoding.vocabulary import EMPTY
 
 MOST_FORMS = 50_000  # forms that are kept, the most frequent

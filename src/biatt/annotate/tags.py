@@ -9,10 +9,11 @@ import numpy as np
 
 from biatt.annotate import lemmas
 from biatt.annotate.known_lemmas import KnownLemmas
+from biatt.data.columns import FEATS, FORM, LEMMA, UPOS, XPOS
 from biatt.data.doubts import NAMES as DOUBTS
 from biatt.data.doubts import Choices
 from biatt.data.scores import Floats, log_softmax
-from biatt.data.sentence import FEATS, FORM, LEMMA, UPOS, XPOS, Sentence
+from biatt.data.sentence import Sentence
 from biatt.encoding.labels import Labels
 from biatt.encoding.vocabulary import EMPTY, Indices
 

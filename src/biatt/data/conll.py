@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import BinaryIO, Literal, get_args
 
 from biatt.data.arcs import cycle
+from biatt.data.columns import COLUMNS, HEAD, ID, UPOS
 from biatt.data.files import blocks, name_of, reading, writing
-from biatt.data.sentence import COLUMNS, HEAD, ID, NO_HEAD, UPOS, Sentence
+from biatt.data.sentence import NO_HEAD, Sentence
 from biatt.errors import ConfigError, FormatError
 from biatt.options import ConllFormat
 from biatt.threads import Arriving

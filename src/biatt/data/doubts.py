@@ -17,8 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from biatt.data.columns import MISC
 from biatt.data.scores import Floats
-from biatt.data.sentence import MISC, Sentence
+from biatt.data.sentence import Sentence
 from biatt.errors import ConfigError, FormatError
 
 MOST_CHOICES = 4

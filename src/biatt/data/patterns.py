@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import NamedTuple, NoReturn
 
-from biatt.data.sentence import DEPREL, DEPS, FEATS, FORM, HEAD, ID, LEMMA, MISC, UPOS, XPOS
+from biatt.data.columns import DEPREL, DEPS, FEATS, FORM, HEAD, ID, LEMMA, MISC, UPOS, XPOS
 from biatt.errors import PatternError
 
 # The names of the columns: those of CoNLL-U first, then those that Semgrex has.

@@ -12,6 +12,7 @@ from functools import cached_property, lru_cache
 from itertools import chain
 from typing import Any
 
+from biatt.data.columns import DEPREL, FORM, HEAD
 from biatt.data.patterns import (
     ANYWHERE,
     All,
@@ -24,7 +25,7 @@ from biatt.data.patterns import (
     Value,
     read_pattern,
 )
-from biatt.data.sentence import DEPREL, FORM, HEAD, Sentence, Token
+from biatt.data.sentence import Sentence, Token
 
 Row = list[str]
 RowTest = Callable[[Row], bool]

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from biatt.data.columns import DEPREL, DEPS, FEATS, FORM, HEAD, ID, LEMMA, MISC, PDEPREL, PHEAD, UPOS, XPOS
 from biatt.data.visible import visible
 from biatt.errors import FormatError
 from biatt.options import ConllFormat
@@ -13,10 +14,6 @@ from biatt.options import ConllFormat
 if TYPE_CHECKING:  # a sentence only carries them
     from biatt.data.scores import Confidence, HeadProbabilities, Scores
     from biatt.data.search import Match
-
-ID, FORM, LEMMA, UPOS, XPOS, FEATS, HEAD, DEPREL, DEPS, MISC = range(10)  # the columns of CoNLL-U
-PHEAD, PDEPREL = DEPS, MISC  # CoNLL-X names for the same places
-COLUMNS = 10
 
 NO_HEAD = -1  # where the file has "_"
 SENT_ID, TEXT = "# sent_id = ", "# text = "

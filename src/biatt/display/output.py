@@ -10,9 +10,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from biatt.data.columns import MISC
 from biatt.data.conll import write
 from biatt.data.files import COMPRESSED, writing
-from biatt.data.sentence import MISC, Sentence
+from biatt.data.sentence import Sentence
 from biatt.data.visible import json_text
 from biatt.errors import ConfigError
 from biatt.options import OutputFormat

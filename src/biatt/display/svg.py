@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 from rich.cells import cell_len
 
-from biatt.data.sentence import DEPREL, FORM, HEAD, UPOS, Sentence
+from biatt.data.columns import DEPREL, FORM, HEAD, UPOS
+from biatt.data.sentence import Sentence
 from biatt.data.visible import visible
 from biatt.display.terminal import checked_heads
 

@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biatt.config import COLUMNS
-from biatt.data.sentence import FEATS, FORM, Sentence
+from biatt.data.columns import FEATS, FORM
+from biatt.data.sentence import Sentence
 from biatt.encoding.doubts import Doubts
 from biatt.encoding.features import Features, Pieces
 from biatt.weights import AFFIX, ROOT, VECTOR, column_rows

@@ -14,7 +14,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from biatt.data.sentence import FORM, Sentence
+from biatt.data.columns import FORM
+from biatt.data.sentence import Sentence
 from biatt.errors import FormatError
 from biatt.evaluation.trees import line_of
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
-from biatt.data.sentence import FEATS, LEMMA, UPOS, XPOS
+from biatt.data.columns import FEATS, LEMMA, UPOS, XPOS
 from biatt.evaluation.alignment import Layout
 from biatt.evaluation.results import Score
 from biatt.evaluation.trees import Tree

@@ -20,9 +20,10 @@ from pathlib import Path
 from typing import NamedTuple, get_args
 
 from biatt.data.arcs import cycle
+from biatt.data.columns import HEAD
 from biatt.data.conll import read
 from biatt.data.files import name_of
-from biatt.data.sentence import HEAD, Sentence
+from biatt.data.sentence import Sentence
 from biatt.errors import ConfigError, FormatError
 from biatt.options import Punctuation, Style
 

@@ -24,9 +24,10 @@ from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
+from biatt.data.columns import DEPS, FORM, HEAD, ID, MISC, UPOS
 from biatt.data.conll import read, write
 from biatt.data.raw_text import LINE_BREAK, NEW_DOCUMENT, NEW_PARAGRAPH, NO_SPACE, SPACES, begins_paragraph
-from biatt.data.sentence import DEPS, FORM, HEAD, ID, MISC, TEXT, UPOS, Sentence
+from biatt.data.sentence import TEXT, Sentence
 from biatt.errors import ConfigError
 
 OfWords = Literal["lower", "upper", "unended", "headline", "bare"]

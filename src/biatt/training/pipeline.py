@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from biatt.annotate.multiword import Multiword
 from biatt.annotate.tokeniser import LABELS, Characters, Tokeniser, cut
 from biatt.config import TokeniserSettings
+from biatt.data.columns import FORM
 from biatt.data.raw_text import NO_SPACE, Paragraph, paragraphs
-from biatt.data.sentence import FORM
 from biatt.model_folder import TOKENISER
 from biatt.training.labeller_run import LabelledSentences, LabellerRun
 from biatt.training.noise import noisy
