@@ -22,6 +22,7 @@ from typer.testing import CliRunner
 
 import biatt
 from biatt import cli
+from biatt.cli import VERBS as VERB_GROUPS
 from biatt.cli import app
 from biatt.config import ParserConfig, ParserTrainingConfig
 from biatt.data.toy_treebank import generate
@@ -33,7 +34,7 @@ from encoders import write_encoder
 SOURCE = Path(__file__).parents[1] / "src"
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(SOURCE), "COLUMNS": "200", "NO_COLOR": "1"}
 MAIN = [sys.executable, "-c", "import sys; sys.argv[0] = 'biatt'; from biatt.cli import main; main()"]
-VERBS = ["train", "parse", "evaluate", "compare", "calibrate", "search", "vectors", "info", "generate"]
+VERBS = [verb.__name__ for verbs in VERB_GROUPS.values() for verb in verbs]
 FAST = ["--hidden", "16", "--set", "epochs=2", "--set", "rate=0.01"]
 
 
@@ -85,8 +86,17 @@ def test_help_of_a_verb_explains_it(verb: str) -> None:
     assert invoke(verb, "-h") == found
 
 
-def test_version_is_printed() -> None:
-    assert invoke("--version") == f"biatt {biatt.__version__}\n"
+def test_help_shows_groups_and_no_types_of_python() -> None:
+    for verb in VERBS:
+        found = invoke(verb, "--help")
+        assert re.findall(r"<(?:list|bool|str|int|float|path)\b.*?>", found) == []
+    assert [group for group in VERB_GROUPS if group in invoke("--help")] == list(VERB_GROUPS)
+    assert "─ Output ─" in invoke("parse", "--help")
+
+
+@pytest.mark.parametrize("option", ["--version", "-V"])
+def test_version_is_printed(option: str) -> None:
+    assert invoke(option) == f"biatt {biatt.__version__}\n"
 
 
 def test_settings_lists_every_setting_with_its_help() -> None:

@@ -48,7 +48,8 @@ MAY_IMPORT = {
     "parser": BELOW_TRAINING,
     "training": BELOW_TRAINING - {"display"} | {"evaluation", "training"},
     "recipes": BELOW_TRAINING | {"evaluation", "training", "recipes"},
-    "entrance": BELOW_TRAINING | {"evaluation", "training", "recipes"},
+    "verbs": BELOW_TRAINING | {"evaluation", "training", "recipes", "verbs"},
+    "entrance": BELOW_TRAINING | {"evaluation", "training", "recipes", "verbs"},
 }
 # (module, what it imports): why it may all the same.
 EXCEPTIONS = {
@@ -153,7 +154,9 @@ def test_libraries_stay_in_their_rooms(library: str) -> None:
 
 
 def test_reading_files_does_not_wait_for_numpy() -> None:
-    assert {item.importer for item in IMPORTS if item.imported == "numpy"} & WITHOUT_NUMPY == set()
+    users = {item.importer for item in IMPORTS if item.imported == "numpy"}
+    assert users & WITHOUT_NUMPY == set()
+    assert {user for user in users if room_of(user) == "verbs"} == set()
 
 
 def test_torch_is_imported_by_the_parser_only_when_asked_for() -> None:
@@ -165,6 +168,8 @@ def test_torch_is_imported_by_the_parser_only_when_asked_for() -> None:
 
 def test_nothing_imports_the_entrances() -> None:
     assert {item.importer for item in IMPORTS if item.imported in ("cli", "spacy_component")} == set()
+    users = {item.importer for item in IMPORTS if own(item) and room_of(item.imported) == "verbs"}
+    assert {user for user in users if room_of(user) != "verbs"} == {"cli"}
 
 
 def test_the_design_page_names_every_room() -> None:

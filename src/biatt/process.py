@@ -32,6 +32,9 @@ TERMINATING = ("SIGHUP", "SIGTERM")  # Windows does not have the first
 class Verbs(TyperGroup):
     """Ends every verb with the exit codes above."""
 
+    def get_params(self, ctx: Any) -> list[Any]:
+        return _without_types(super().get_params(ctx))
+
     def make_context(self, *args: Any, **options: Any) -> Any:  # prints the help
         with _exit_codes():
             return super().make_context(*args, **options)
@@ -41,7 +44,21 @@ class Verbs(TyperGroup):
             return super().invoke(ctx)
 
 
-class SeveralValues(TyperCommand):
+class Verb(TyperCommand):
+    """Its help shows placeholders and choices, and no types of Python such as <list[Path]>."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        return _without_types(super().get_params(ctx))
+
+
+def _without_types(parameters: list[Any]) -> list[Any]:
+    for parameter in parameters:
+        if parameter.param_type_name == "argument" or parameter.is_flag:
+            parameter.display_type_rich = lambda ctx: None  # typer shows the type beside the name
+    return parameters
+
+
+class SeveralValues(Verb):
     """A verb whose repeatable options take several values: --train A B means --train A --train B."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:

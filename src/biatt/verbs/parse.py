@@ -1,0 +1,144 @@
+"""parse: raw text, tokens or a CoNLL file."""
+
+from __future__ import annotations
+
+import io
+import sys
+from functools import partial
+from typing import Annotated
+
+import typer
+
+import biatt
+from biatt.errors import ConfigError
+from biatt.options import Decoder, InputFormat, OutputFormat, Roots
+from biatt.verbs.options import Device, Model, Output, Threads, input_option, output_option
+
+tree_option = partial(typer.Option, rich_help_panel="Trees")
+
+File = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="FILE", help="Text or CoNLL file, plain or compressed; default or -: standard input."
+    ),
+]
+Text = Annotated[str | None, input_option(metavar="TEXT", help="Text to parse instead of a file.")]
+Input = Annotated[
+    InputFormat | None,
+    input_option(
+        "--input",
+        help="What the input is: raw text, tokens (a sentence a line, spaces between them), or CoNLL; "
+        "default: text or CoNLL, told by its content.",
+    ),
+]
+MaxSize = Annotated[
+    int | None,
+    input_option(
+        min=1,
+        metavar="BYTES",
+        help="Refuse larger input, after decompression; default: no limit, but compressed input may not "
+        "expand more than a hundredfold beyond 64 MiB.",
+    ),
+]
+Format = Annotated[
+    OutputFormat | None,
+    output_option(
+        "--format",
+        "-f",
+        help="CoNLL, drawn trees, JSON (a sentence a line), pictures of trees or of attention; default: "
+        "by the suffix of the output; on a terminal drawn trees; else the CoNLL format that was read.",
+    ),
+]
+Confidence = Annotated[
+    bool,
+    output_option(
+        "--confidence",
+        help="Write probabilities: HeadProb, ArcProb, Agree and RelProb to MISC, and the log-probability "
+        "of the tree to a comment.",
+    ),
+]
+Probabilities = Annotated[
+    bool,
+    output_option(
+        "--probabilities",
+        help="Write the most probable heads, relations and tags of words that are not certain to MISC, "
+        "for training on them.",
+    ),
+]
+FillDeps = Annotated[
+    bool,
+    output_option(
+        "--fill-deps",
+        help="Write the tree to DEPS (CoNLL-U) or PHEAD and PDEPREL (CoNLL-X) as well.",
+    ),
+]
+KBest = Annotated[
+    int, output_option(min=1, metavar="N", help="Write the N most probable trees of each sentence.")
+]
+Decode = Annotated[Decoder, tree_option(help="How to find a tree from the scores of its arcs.")]
+NumberOfRoots = Annotated[
+    Roots | None,
+    tree_option(help="Number of words whose head is ROOT; default: single for CoNLL-U, any for CoNLL-X."),
+]
+Retag = Annotated[bool, tree_option("--retag", help="Replace the tags of a CoNLL file by new ones.")]
+KeepHeads = Annotated[
+    bool,
+    tree_option(
+        "--keep-heads",
+        help="Keep the values of HEAD and DEPREL that a CoNLL file has, and parse the rest around them.",
+    ),
+]
+
+
+def parse(
+    file: File = None,
+    text: Text = None,
+    model: Model = "en",
+    input_format: Input = None,
+    max_size: MaxSize = None,
+    output: Output = "-",
+    format: Format = None,
+    confidence: Confidence = False,
+    probabilities: Probabilities = False,
+    k_best: KBest = 1,
+    fill_deps: FillDeps = False,
+    decode: Decode = "mst",
+    roots: NumberOfRoots = None,
+    retag: Retag = False,
+    keep_heads: KeepHeads = False,
+    threads: Threads = 1,
+    device: Device = "cpu",
+) -> None:
+    """Parse raw text, tokens or a CoNLL file.
+
+    Tokens and tags that are given are kept, unless --retag asks for new tags; missing tags are added. In a
+    fully tagged CoNLL file, HEAD and DEPREL change (with --keep-heads where they are missing) and everything
+    else stays as it was, byte for byte. From a pipe, each sentence is written as soon as it has been read.
+    """
+    if text is not None and file is not None:
+        raise ConfigError("Give a file or --text, not both.")
+    from biatt.parse_file import parse_file
+
+    source: str | io.BytesIO = "-" if file is None else file
+    if text is not None:
+        source, input_format = io.BytesIO(text.encode(errors="surrogateescape")), input_format or "text"
+    elif source == "-" and sys.stdin is not None and sys.stdin.isatty():
+        print("Reading from the terminal: a blank line ends a paragraph, Ctrl-D the input.", file=sys.stderr)
+    parse_file(
+        biatt.load(model, device=device),
+        source,
+        output,
+        input=input_format,
+        format=format,
+        decoder=decode,
+        roots=roots,
+        confidence=confidence,
+        probabilities=probabilities,
+        k_best=k_best,
+        fill_deps=fill_deps,
+        retag=retag,
+        keep_heads=keep_heads,
+        threads=threads,
+        max_size=max_size,
+        name="--text" if text is not None else None,
+    )

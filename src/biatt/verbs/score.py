@@ -1,0 +1,90 @@
+"""evaluate, compare, calibrate: how good trees and their probabilities are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+import biatt
+from biatt.data.visible import json_text
+from biatt.verbs.options import AsJson, Gold, Model, Punct, Scoring, Seed, Threads, output_option
+from biatt.verbs.printing import print_text
+
+if TYPE_CHECKING:
+    from biatt.evaluation.results import Table
+
+
+def evaluate(
+    gold: Gold,
+    system: Annotated[str, typer.Argument(metavar="SYSTEM", help="File with the trees of a parser.")],
+    style: Scoring = None,
+    punctuation: Punct = None,
+    as_json: AsJson = False,
+) -> None:
+    """Score parsed sentences against gold ones."""
+    result = biatt.evaluate(gold, system, style=style, punctuation=punctuation)
+    _print_result(result.as_dict(), result.tables(), as_json=as_json)
+
+
+def compare(
+    gold: Gold,
+    a: Annotated[str, typer.Argument(metavar="A", help="File with the trees of one parser.")],
+    b: Annotated[str, typer.Argument(metavar="B", help="File with the trees of another.")],
+    style: Scoring = None,
+    punctuation: Punct = None,
+    samples: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Number of samples that the bootstrap draws.")
+    ] = 10_000,
+    seed: Seed = 1,
+    show: Annotated[
+        int, output_option(min=0, metavar="N", help="Number of differing sentences to print.")
+    ] = 10,
+    as_json: AsJson = False,
+) -> None:
+    """Compare two parsers: is B better than A, on what, and could the difference be chance?
+
+    The bootstrap draws sentences with replacement. The interval has 95 % of the differences that it finds; p
+    estimates how often the choice of sentences alone makes a difference this large. The sign test counts the
+    sentences on which each parser is better; its p is the probability of counts so unequal by chance.
+    """
+    result = biatt.compare(gold, a, b, style=style, punctuation=punctuation, samples=samples, seed=seed)
+    _print_result(result.as_dict(), result.tables(show=show), as_json=as_json)
+
+
+def calibrate(
+    gold: Gold,
+    model: Model = "en",
+    plot: Annotated[
+        Path | None, output_option(metavar="FILE", help="PNG file for a reliability diagram.")
+    ] = None,
+    threads: Threads = 1,
+    as_json: AsJson = False,
+) -> None:
+    """Measure calibration: accuracy at each level of confidence.
+
+    A model with a tagger parses with its tags, not with those of the file.
+    """
+    from biatt.decode.apply import default_roots
+    from biatt.decode.confidence import without_temperature
+    from biatt.evaluation.calibration import draw
+
+    parser, sentences = biatt.load(model), list(biatt.read(gold, trees=True))
+    retag = parser.tagger is not None
+    parsed = list(parser.parse(sentences, confidence=True, threads=threads, retag=retag))
+    unfitted = [without_temperature(s, roots=default_roots(s)) for s in parsed if len(s)]
+    result = biatt.calibrate(sentences, parsed, unfitted=unfitted)
+    if plot:
+        draw(result, plot)
+    _print_result(result.as_dict(), result.tables(), as_json=as_json)
+
+
+def _print_result(figures: dict[str, Any], tables: Iterable[Table], *, as_json: bool) -> None:
+    from biatt.evaluation.tables import print_tables
+
+    if as_json:
+        print_text(json_text(figures, indent=1))
+    else:
+        print_tables(tables)

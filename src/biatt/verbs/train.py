@@ -1,0 +1,192 @@
+"""train: from a treebank to a model folder."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import biatt
+from biatt.options import PresetName
+from biatt.verbs.options import Device, Threads, input_option, output_option, running_option
+from biatt.verbs.printing import print_text
+
+settings_option = partial(typer.Option, rich_help_panel="Settings")
+silver_option = partial(typer.Option, rich_help_panel="Vectors, encoders and silver text")
+
+
+def _print_settings(wanted: bool) -> None:
+    if wanted:
+        from biatt.training.settings import described_settings
+
+        for name, default, text, other_values in described_settings():
+            others = "".join(f", {other} {value}" for other, value in other_values.items())
+            print_text(f"{name}={default}{others}\n    {text}")
+        raise typer.Exit
+
+
+Train = Annotated[
+    list[Path], input_option(metavar="FILE...", help="CoNLL-U or CoNLL-X files, plain or compressed.")
+]
+Out = Annotated[Path, output_option(metavar="FOLDER", help="Folder for the model.")]
+Dev = Annotated[Path | None, input_option(metavar="FILE", help="File to choose the model by.")]
+DevFraction = Annotated[
+    float,
+    input_option(
+        metavar="SHARE", help="Share of the training sentences to hold out where there is no --dev."
+    ),
+]
+Preset = Annotated[
+    PresetName | None,
+    settings_option(help="Where the settings start; default: paper, or best with --pipeline."),
+]
+Hidden = Annotated[
+    str | None, settings_option(metavar="N", help="Hidden size, or a language of the paper for its size.")
+]
+Embeddings = Annotated[
+    Path | None,
+    silver_option(
+        metavar="FILE",
+        help="Word vectors: word2vec text or binary, GloVe, fastText .vec. The setting vector_rows says "
+        "how many the model keeps beside its own.",
+    ),
+]
+Encoder = Annotated[
+    Path | None,
+    silver_option(
+        metavar="FOLDER",
+        help="Folder of a BERT-like contextual encoder (config.json, tokenizer.json, model.safetensors), "
+        "whose layers are further input.",
+    ),
+]
+BundleEncoder = Annotated[
+    bool,
+    silver_option(
+        "--bundle-encoder",
+        help="Copy the encoder into the model; default: the model points to it.",
+    ),
+]
+Features = Annotated[
+    Path | None,
+    silver_option(
+        metavar="FOLDER",
+        help="Folder for the features of a frozen encoder, to be used by other trainings too; default: "
+        "beside --out, until the training is finished.",
+    ),
+]
+Silver = Annotated[
+    list[Path] | None,
+    silver_option(
+        metavar="FILE...",
+        help="CoNLL-U files that another model has annotated, to train on before the gold ones.",
+    ),
+]
+Exclude = Annotated[
+    list[Path] | None,
+    silver_option(
+        metavar="FILE...",
+        help="Files whose sentences must not be among the silver ones, such as test data.",
+    ),
+]
+Seed = Annotated[
+    int, running_option(min=0, metavar="N", help="Same seed, same machine, same threads: same weights.")
+]
+SearchRate = Annotated[
+    bool,
+    settings_option(
+        "--search-rate",
+        help="First find the initial rate by one epoch of each candidate.",
+    ),
+]
+Resume = Annotated[bool, running_option("--resume", help="Go on with an interrupted run in --out.")]
+Pipeline = Annotated[
+    bool,
+    settings_option(
+        "--pipeline",
+        help="Choose tags and lemmas too, and train a tokeniser: the model takes raw text.",
+    ),
+]
+Ensemble = Annotated[
+    int,
+    settings_option(min=1, metavar="N", help="Train an ensemble of N seeds and average their probabilities."),
+]
+Set = Annotated[
+    list[str] | None,
+    settings_option(
+        metavar="KEY=VALUE...", help="Change settings; see --settings. Of a pipeline also tokeniser.KEY."
+    ),
+]
+Licence = Annotated[str, output_option(metavar="TEXT", help="Licence to state in the model card.")]
+ListSettings = Annotated[
+    bool,
+    settings_option(
+        "--settings",
+        callback=_print_settings,
+        is_eager=True,
+        help="List the settings and exit.",
+    ),
+]
+
+
+def train(
+    train: Train,
+    out: Out,
+    dev: Dev = None,
+    dev_fraction: DevFraction = 0.05,
+    preset: Preset = None,
+    hidden: Hidden = None,
+    pipeline: Pipeline = False,
+    ensemble: Ensemble = 1,
+    search_rate: SearchRate = False,
+    set: Set = None,
+    list_settings: ListSettings = False,
+    embeddings: Embeddings = None,
+    encoder: Encoder = None,
+    bundle_encoder: BundleEncoder = False,
+    features: Features = None,
+    silver: Silver = None,
+    exclude: Exclude = None,
+    licence: Licence = "not stated",
+    seed: Seed = 1,
+    threads: Threads = 1,
+    device: Device = "cpu",
+    resume: Resume = False,
+) -> None:
+    """Train a parser on a treebank.
+
+    The folder holds a loadable model, the best so far, from the parser's first epoch on. Interrupt it at any
+    time and go on with --resume.
+    """
+    from biatt.training.progress import Display
+    from biatt.training.settings import configurations
+
+    config, pipeline_config = configurations(set or [], preset_name=preset, hidden=hidden, pipeline=pipeline)
+    with Display() as display:
+        biatt.train(
+            train,
+            out=out,
+            dev=dev,
+            dev_fraction=dev_fraction,
+            config=config,
+            embeddings=embeddings,
+            encoder=encoder,
+            bundle_encoder=bundle_encoder,
+            features=features,
+            silver=silver or [],
+            exclude=exclude or [],
+            seed=seed,
+            threads=threads,
+            search_rate=search_rate,
+            ensemble=ensemble,
+            pipeline=pipeline_config,
+            resume=resume,
+            device=device,
+            licence=licence,
+            command=shlex.join(["biatt", *sys.argv[1:]]),
+            listener=display,
+        )
+        display.message(f"The model is in {out}.")
