@@ -36,7 +36,7 @@ def test_sentences_that_anyone_would_get_right(nlp: Parser) -> None:
     assert first.upos == ["DET", "NOUN", "VERB", "DET", "NOUN", "PUNCT"]
     assert first.lemmas == ["the", "dog", "chase", "the", "cat", "."]
     assert second.forms == ["She", "does", "n't", "like", "fish", "."]
-    assert [(token.form, token.start, token.end) for token in second.tokens if token.multiword] == [
+    assert [(token.form, token.start, token.end) for token in second.tokens if token.is_multiword] == [
         ("doesn't", 1, 3)
     ]
     assert second.heads == [4, 4, 4, 0, 4, 4]

@@ -487,7 +487,7 @@ def test_confidence_is_written_to_misc_and_the_tree_stays_the_same(data: Path, t
     for one, other in zip(biatt.read(plain), biatt.read(sure), strict=True):
         assert (one.heads, one.deprels) == (other.heads, other.deprels)
         assert any(comment.startswith("# tree_logprob = ") for comment in other.comments)
-        assert all("HeadProb=" in token.misc for token in other)
+        assert all("HeadProb" in token.misc for token in other)
 
 
 def test_k_best_trees_of_each_sentence_are_written_one_after_the_other(data: Path) -> None:

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from biatt import decode
     from biatt.config import Config
-    from biatt.data.conll import read, write
+    from biatt.data.conll import dumps, read, reads, write
     from biatt.data.scores import Scores
-    from biatt.data.sentence import Sentence, Token
+    from biatt.data.sentence import Sentence
+    from biatt.data.words import Span, Token, Word
     from biatt.errors import BiattError, FormatError, ModelError
     from biatt.evaluation.calibration import calibrate
     from biatt.evaluation.comparison import Comparison, compare
@@ -42,13 +43,17 @@ _HOME = {
     "PipelineConfig": "presets",
     "Scores": "data.scores",
     "Sentence": "data.sentence",
-    "Token": "data.sentence",
+    "Span": "data.words",
+    "Token": "data.words",
+    "Word": "data.words",
     "calibrate": "evaluation.calibration",
     "compare": "evaluation.comparison",
+    "dumps": "data.conll",
     "evaluate": "evaluation.metrics",
     "load": "parser",
     "preset": "presets",
     "read": "data.conll",
+    "reads": "data.conll",
     "train": "training.train",
     "write": "data.conll",
 }
@@ -64,15 +69,19 @@ __all__ = [
     "PipelineConfig",
     "Scores",
     "Sentence",
+    "Span",
     "Token",
+    "Word",
     "__version__",
     "calibrate",
     "compare",
     "decode",
+    "dumps",
     "evaluate",
     "load",
     "preset",
     "read",
+    "reads",
     "train",
     "write",
 ]

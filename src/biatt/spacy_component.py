@@ -170,5 +170,5 @@ def _tag(token: Token, word: Any) -> None:
     for name, value in (("tag_", word.xpos), ("lemma_", word.lemma)):
         if value != "_":
             setattr(token, name, value)
-    if word.feats != "_" and all("=" in feature for feature in word.feats.split("|")):
-        token.set_morph(word.feats)
+    if word.feats and all(word.feats.values()):
+        token.set_morph(str(word.feats))

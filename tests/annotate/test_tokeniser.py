@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from biatt.annotate import tokeniser as module
 from biatt.annotate.tokeniser import Characters, Tokeniser, character_labels, cut
 from biatt.data.conll import read
-from biatt.data.raw_text import NO_SPACE, Paragraph, TokenEnd
+from biatt.data.raw_text import Paragraph, TokenEnd
 from biatt.data.sentence import Sentence
+from biatt.data.spaces import NO_SPACE
 from biatt.data.toy_treebank import generate
 from builders import CHARACTERS, random_tokeniser
 
@@ -24,7 +25,7 @@ TEXTS = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from(" .\n
 def text_of(sentences: list[Sentence]) -> str:
     """The text that a reader of CoNLL-U would put together."""
     tokens = [token for sentence in sentences for token in sentence.tokens]
-    return "".join(token.form + ("" if NO_SPACE in token.misc else " ") for token in tokens)
+    return "".join(token.form + ("" if NO_SPACE in str(token.misc) else " ") for token in tokens)
 
 
 @settings(max_examples=60, deadline=None)

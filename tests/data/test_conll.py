@@ -24,7 +24,7 @@ from biatt.data import conll
 from biatt.data.columns import DEPS, HEAD, MISC
 from biatt.data.conll import format_of, read, write
 from biatt.data.files import BUFFER_BYTES
-from biatt.data.sentence import Sentence, Token
+from biatt.data.sentence import Sentence
 from biatt.errors import ConfigError, FormatError
 
 ROOT = Path(__file__).parents[2]
@@ -82,14 +82,17 @@ def test_columns_are_given_by_name() -> None:
     assert (sentence.format, sentence.source, sentence.line) == ("conllu", "<stream>", 1)
 
 
-def test_sentence_is_a_sequence_of_tokens() -> None:
+def test_sentence_is_a_sequence_of_words() -> None:
     (sentence,) = parse("1\ta\tb\tX\tc\td\t_\te\tf\tg\n" + row(2, 1))
-    assert list(sentence) == [
-        Token(1, "a", "b", "X", "c", "d", None, "e", "f", "g"),
-        Token(2, "w", "_", "_", "_", "_", 1, "_", "_", "_"),
+    assert [
+        (w.id, w.form, w.lemma, w.upos, w.xpos, str(w.feats), w.head, w.deprel, w.deps, str(w.misc))
+        for w in sentence
+    ] == [
+        (1, "a", "b", "X", "c", "d", None, "e", "f", "g"),
+        (2, "w", "_", "_", "_", "_", 1, "_", "_", "_"),
     ]
     assert sentence.heads == [-1, 1]
-    assert sentence.text is None
+    assert sentence.text == "a w"
     assert sentence.sent_id is None
 
 

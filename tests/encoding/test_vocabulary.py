@@ -198,7 +198,7 @@ def test_decoding_the_encoded_gives_back_what_is_known(
     for token, bag in zip(sentence, bags(encoded)[1:], strict=True):
         expected: list[tuple[str, str | None]] = []
         for column in used:
-            value = getattr(token, column)
+            value = str(getattr(token, column))
             if column == "feats":
                 expected += [
                     ("feats", item) for item in value.split("|") if item != "_" and seen["feats"][item]

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from biatt.data.columns import DEPS, FORM, HEAD, LEMMA, MISC, UPOS
 from biatt.data.conll import read, write
-from biatt.data.raw_text import NO_SPACE, paragraphs, raw_text
+from biatt.data.raw_text import paragraphs, raw_text
 from biatt.data.sentence import Sentence
+from biatt.data.spaces import NO_SPACE
 from biatt.data.toy_treebank import generate
 from biatt.errors import ConfigError
 from biatt.training.noise import (
@@ -58,7 +59,7 @@ def parsed(text: str) -> Sentence:
 
 
 def text_of(sentence: Sentence) -> str:
-    spaces = ["" if NO_SPACE in token.misc.split("|") else " " for token in sentence.tokens]
+    spaces = ["" if NO_SPACE in str(token.misc).split("|") else " " for token in sentence.tokens]
     return "".join(token.form + space for token, space in zip(sentence.tokens, spaces, strict=True)).rstrip()
 
 

@@ -21,8 +21,9 @@ from biatt.annotate.labeller import FusedLabeller
 from biatt.annotate.multiword import Multiword
 from biatt.config import TokeniserSettings
 from biatt.data.columns import MISC
-from biatt.data.raw_text import NO_SPACE, Paragraph
+from biatt.data.raw_text import Paragraph
 from biatt.data.sentence import TEXT, Sentence
+from biatt.data.spaces import NO_SPACE
 from biatt.encoding.labels import NO_LABEL, Labels
 from biatt.encoding.vocabulary import Encoded, Indices
 from biatt.model_check import Kind

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from io import BytesIO
 from itertools import chain
 from operator import eq
 from pathlib import Path
@@ -92,15 +93,22 @@ def _read(
             yield sentence
 
 
-def write(sentences: Iterable[Sentence], target: str | Path | BinaryIO) -> int:
-    """Write sentences to a file, "-" (standard output) or a binary stream, and return their number."""
-    count, missing = 0, ""
+def reads(text: str, *, format: ConllFormat | None = None, trees: Trees = False) -> list[Sentence]:
+    """The sentences of a string in CoNLL-U or CoNLL-X; options as for `read`."""
+    if not isinstance(text, str):
+        raise TypeError(f"reads takes a string, not {type(text).__name__}; read takes a file.")
+    data = BytesIO(text.encode("utf-8", "surrogatepass"))
+    return list(read(data, format=format, trees=trees, name="<string>"))
+
+
+def write(sentences: Sentence | Iterable[Sentence], target: str | Path | BinaryIO) -> int:
+    """Write sentences to a file, "-" (standard output) or a binary stream, and return their number.
+
+    Sentences whose words have been changed are checked: what is written can be read.
+    """
+    count = 0
     with writing(target) as stream:
-        for sentence in sentences:
-            text = sentence.to_text()
-            if count:  # the sentence may have been the first of its file, and the one before it the last
-                text = missing + text.removeprefix("\ufeff")
-            missing = _missing_after(sentence._tail)
+        for sentence, text in _written(sentences):
             try:
                 stream.write(text.encode())
             except UnicodeEncodeError as error:
@@ -108,6 +116,37 @@ def write(sentences: Iterable[Sentence], target: str | Path | BinaryIO) -> int:
                 raise FormatError(fault, source=sentence.source, line=sentence.line) from error
             count += 1
     return count
+
+
+def dumps(sentences: Sentence | Iterable[Sentence]) -> str:
+    """Sentences as a string: what `write` writes."""
+    return "".join(text for _, text in _written(sentences))
+
+
+def _written(sentences: Sentence | Iterable[Sentence]) -> Iterator[tuple[Sentence, str]]:
+    """Each sentence and its text in the file."""
+    if isinstance(sentences, Sentence):
+        sentences = [sentences]
+    missing = None
+    for sentence in sentences:
+        if not isinstance(sentence, Sentence):
+            raise TypeError(f"Sentences are written, not {type(sentence).__name__}.")
+        if sentence._edited:
+            _check(sentence)
+        text = sentence.to_text()
+        if missing is not None:  # it may have been the first of its file, and the one before it the last
+            text = missing + text.removeprefix("\ufeff")
+        missing = _missing_after(sentence._tail)
+        yield sentence, text
+
+
+def _check(sentence: Sentence) -> None:
+    """Refuse a sentence that could not be read again as it is, or whose heads form a cycle."""
+    body = "\n".join(sentence.lines())
+    again = _parse(body, sentence.format, sentence.source, sentence.line, "partial")
+    if (again.rows, again.verbatim) != (sentence.rows, sentence.verbatim):
+        fault = "a column or comment holds a line end, so that the sentence would be read as another one."
+        raise FormatError(fault, source=sentence.source, line=sentence.line)
 
 
 def _missing_after(tail: str) -> str:

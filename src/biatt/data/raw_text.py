@@ -6,15 +6,11 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
+from biatt.data.columns import MISC
 from biatt.data.sentence import Sentence
+from biatt.data.spaces import space_after
 
-# In MISC
-NO_SPACE = "SpaceAfter=No"  # the next token follows without a space
-SPACES = "SpacesAfter="  # or after space that is more than a blank: \n is a line break
-LINE_BREAK = f"{SPACES}\\n"
-
-# Comments
-NEW_PARAGRAPH, NEW_DOCUMENT = "# newpar", "# newdoc"
+NEW_PARAGRAPH, NEW_DOCUMENT = "# newpar", "# newdoc"  # comments
 
 
 class TokenEnd(NamedTuple):
@@ -70,10 +66,9 @@ def paragraphs(sentences: Iterable[Sentence]) -> Iterator[Paragraph]:
                 chunks[-1] += parts[0]
             chunks += parts[1:] if joined else parts
             size += sum(map(len, parts))
-            tokens.append(TokenEnd(size - 1, token.multiword))
-            fields = token.misc.split("|")
-            joined = NO_SPACE in fields
-            broken = not joined and any(map(_is_line_break, fields))
+            tokens.append(TokenEnd(size - 1, token.is_multiword))
+            after = space_after(token.row[MISC])
+            joined, broken = after == "", after is not None and "\n" in after
         if tokens:
             tokens[-1] = tokens[-1]._replace(ends_sentence=True)
     if paragraph.chunks:
@@ -82,10 +77,6 @@ def paragraphs(sentences: Iterable[Sentence]) -> Iterator[Paragraph]:
 
 def begins_paragraph(sentence: Sentence) -> bool:
     return any(comment.startswith((NEW_PARAGRAPH, NEW_DOCUMENT)) for comment in sentence.comments)
-
-
-def _is_line_break(field: str) -> bool:
-    return field.startswith(SPACES) and "\\n" in field
 
 
 def raw_text(sentences: Iterable[Sentence]) -> str:

@@ -25,7 +25,8 @@ from biatt.data.patterns import (
     Value,
     read_pattern,
 )
-from biatt.data.sentence import Sentence, Token
+from biatt.data.sentence import Sentence
+from biatt.data.words import Word
 
 Row = list[str]
 RowTest = Callable[[Row], bool]
@@ -45,12 +46,12 @@ class Match:
         self.names = names  # the number of each named word
 
     @property
-    def word(self) -> Token:
+    def word(self) -> Word:
         """The word of the pattern's first node."""
-        return list(self.sentence)[self.number - 1]
+        return self.sentence[self.number - 1]
 
-    def __getitem__(self, name: str) -> Token:
-        return list(self.sentence)[self.names[name] - 1]
+    def __getitem__(self, name: str) -> Word:
+        return self.sentence[self.names[name] - 1]
 
     def __repr__(self) -> str:
         forms = self.sentence.forms

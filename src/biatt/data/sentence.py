@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, overload
 
+from biatt.data.arcs import is_projective
 from biatt.data.columns import DEPREL, DEPS, FEATS, FORM, HEAD, ID, LEMMA, MISC, PDEPREL, PHEAD, UPOS, XPOS
+from biatt.data.noun_chunks import noun_chunks
+from biatt.data.places import Places, parts_of, places_of
 from biatt.data.visible import visible
+from biatt.data.words import Span, Token, Word, part_of
 from biatt.errors import FormatError
 from biatt.options import ConllFormat
 
@@ -17,47 +21,23 @@ if TYPE_CHECKING:  # a sentence only carries them
 
 NO_HEAD = -1  # where the file has "_"
 SENT_ID, TEXT = "# sent_id = ", "# text = "
+NO_FILE = ("<words>", "<text>")  # the source of sentences that come from no file
 LONGEST_SENTENCE = 5000  # words in a parsed sentence: memory grows with their square, time with their cube
 LONG_SENTENCE = 3000  # words: from here on, a sentence is announced before it is parsed
 
 log = logging.getLogger(__name__)  # INFO: that a sentence takes long; the command line shows it
 
 
-class Token(NamedTuple):
-    """One syntactic word."""
-
-    id: int
-    form: str
-    lemma: str
-    upos: str
-    xpos: str
-    feats: str
-    head: int | None  # 0 for the root, None where the file has "_"
-    deprel: str
-    deps: str
-    misc: str
-    confidence: float | None = None  # probability that head and relation are both right, if it was asked for
-
-
-class Surface(NamedTuple):
-    """A token of the text: one word, or several for a multiword token."""
-
-    form: str
-    start: int  # its first word, from 0
-    end: int  # one past its last
-    misc: str
-    multiword: bool = False
-
-
 class Sentence:
     """The words of a sentence with their ten columns, and the other lines of the file that belong to it.
 
-    A block of comments without words, with which some files end, is a sentence of length 0.
+    It is a sequence of words: sentence[0] is the first, sentence[2:5] a span, and a loop goes over all. A
+    block of comments without words, with which some files end, is a sentence of length 0.
     """
 
     __slots__ = (
         *("_lead", "_returns", "_tail", "format", "line", "rows", "source", "verbatim"),
-        *("confidence", "scores"),
+        *("_edited", "_places", "_word_places", "confidence", "scores"),
     )
 
     def __init__(
@@ -65,7 +45,7 @@ class Sentence:
         rows: list[list[str]],
         verbatim: list[tuple[int, str]],
         format: ConllFormat = "conllu",
-        source: str = "<words>",
+        source: str = NO_FILE[0],
         line: int = 1,
     ) -> None:
         self.rows = rows  # the ten columns of each syntactic word; rows[i] is word i + 1
@@ -78,6 +58,9 @@ class Sentence:
         self._returns: frozenset[int] = frozenset()  # which lines end in "\r\n"
         self.confidence: Confidence | None = None  # of the parser in the tree, if it was asked for
         self.scores: Scores | None = None  # of the network, from which the confidence comes
+        self._edited = False  # whether a word has been changed, so that the sentence is checked when written
+        self._places: Places | None = None  # of the tokens, given by the tokeniser or found when needed
+        self._word_places: list[tuple[int, int]] | None = None  # found when needed
 
     @classmethod
     def from_words(
@@ -127,6 +110,15 @@ class Sentence:
         """A copy with other columns of the same number of words."""
         copy = Sentence(rows, self.verbatim[:], self.format, self.source, self.line)
         copy._lead, copy._tail, copy._returns = self._lead, self._tail, self._returns
+        copy._edited = self._edited
+        if self._places is not None and self._places.given:
+            copy._places = self._places
+        return copy
+
+    def copy(self) -> Sentence:
+        """A copy, which can be changed without changing the sentence."""
+        copy = self.with_rows([row[:] for row in self.rows])
+        copy.confidence, copy.scores = self.confidence, self.scores
         return copy
 
     def as_format(self, format: ConllFormat) -> Sentence:
@@ -140,28 +132,34 @@ class Sentence:
         rows = [[*row[:DEPS], "_", "_"] for row in self.rows]
         copy = Sentence(rows, [], format, self.source, self.line)
         copy.confidence, copy.scores = self.confidence, self.scores
+        if self._places is not None and len(self._places.starts) == len(rows):  # without multiword tokens
+            copy._places = self._places
         return copy
 
     def with_comment(self, line: str) -> Sentence:
         """A copy with another comment, after those before the first word."""
-        copy = Sentence([row[:] for row in self.rows], self.verbatim[:], self.format, self.source, self.line)
-        copy._lead, copy._tail = self._lead, self._tail
-        copy.confidence, copy.scores = self.confidence, self.scores
-        place = sum(k == 0 and text.startswith("#") for k, text in self.verbatim)
-        copy.verbatim.insert(place, (0, line))
-        copy._returns = frozenset(i + (i >= place) for i in self._returns)
-        if self._returns:
-            copy._returns |= {place}
+        copy = self.copy()
+        copy._insert_comment(sum(k == 0 and text.startswith("#") for k, text in self.verbatim), line)
         return copy
+
+    def _insert_comment(self, place: int, line: str) -> None:
+        self.verbatim.insert(place, (0, line))
+        if self._returns:
+            self._returns = frozenset(i + (i >= place) for i in self._returns) | {place}
 
     def to_text(self) -> str:
         """The sentence as in a file, with the blank line after it."""
-        lines = ["\t".join(row) for row in self.rows]
-        for k, line in reversed(self.verbatim):  # from the end, so that earlier places keep their numbers
-            lines.insert(k, line)
+        lines = self.lines()
         for i in self._returns:
             lines[i] += "\r"
         return self._lead + "\n".join(lines) + self._tail
+
+    def lines(self) -> list[str]:
+        """The lines of the sentence in a file, without their ends."""
+        lines = ["\t".join(row) for row in self.rows]
+        for k, line in reversed(self.verbatim):  # from the end, so that earlier places keep their numbers
+            lines.insert(k, line)
+        return lines
 
     @property
     def forms(self) -> list[str]:
@@ -227,32 +225,112 @@ class Sentence:
         return list(search(pattern).find(self))
 
     @property
-    def tokens(self) -> list[Surface]:
+    def words(self) -> list[Word]:
+        """The syntactic words."""
+        return list(self)
+
+    @property
+    def tokens(self) -> list[Token]:
         """The tokens of the text, each of one word or, for a multiword token, of several."""
         multiword = {}
         for start, line in self.verbatim:
             if not line.startswith("#") and "-" in (row := line.split("\t"))[ID]:
-                end = int(row[ID].partition("-")[2])
-                multiword[start] = Surface(row[FORM], start, end, row[MISC], True)
-        result: list[Surface] = []
-        while (at := result[-1].end if result else 0) < len(self):
-            row = self.rows[at]
-            result.append(multiword.get(at) or Surface(row[FORM], at, at + 1, row[MISC]))
+                multiword[start] = int(row[ID].partition("-")[2]), row
+        result: list[Token] = []
+        at = 0
+        while at < len(self.rows):
+            end, row = multiword.get(at) or (at + 1, self.rows[at])
+            result.append(Token(self, len(result), at, end, row))
+            at = end
         return result
+
+    @property
+    def root(self) -> Word | None:
+        """The first word whose head is 0."""
+        return next((Word(self, i) for i, row in enumerate(self.rows) if row[HEAD] == "0"), None)
+
+    @property
+    def noun_chunks(self) -> list[Span]:
+        """Noun phrases without their clauses and prepositional phrases (`data.noun_chunks`)."""
+        return list(noun_chunks(self))
+
+    @property
+    def is_projective(self) -> bool:
+        """Whether no two arcs cross, including the arcs from ROOT."""
+        return is_projective(self.heads)
 
     @property
     def comments(self) -> list[str]:
         return [line for _, line in self.verbatim if line.startswith("#")]
 
     @property
-    def text(self) -> str | None:
-        """The raw text, if a comment gives it."""
-        return self._comment(TEXT)
+    def text(self) -> str:
+        """The sentence as its text has it: between its first and its last token.
+
+        For a sentence of a file it is the comment `# text` if the tokens are in it, else the tokens with the
+        space that MISC gives.
+        """
+        places = self.token_places
+        return places.text[places.starts[0] : places.ends[-1]] if len(self) else ""
+
+    @property
+    def start_char(self) -> int:
+        """Where the sentence begins in the text of its document; 0 for a sentence without document."""
+        places = self.token_places
+        return places.base + places.starts[0] if len(self) else 0
+
+    @property
+    def end_char(self) -> int:
+        """One past the last character of the sentence in the text of its document."""
+        places = self.token_places
+        return places.base + places.ends[-1] if len(self) else 0
+
+    @property
+    def token_places(self) -> Places:
+        if self._places is None:
+            tokens = [(token.form, token.row[MISC]) for token in self.tokens]
+            self._places = places_of(tokens, self._comment(TEXT))
+        return self._places
+
+    @property
+    def word_places(self) -> list[tuple[int, int]]:
+        """Start and end of each word in the text of the document."""
+        if self._word_places is None:
+            self._word_places = [
+                place
+                for token in self.tokens
+                for place in parts_of(token.text, token.start_char, [word.form for word in token.words])
+            ]
+        return self._word_places
+
+    def place_in(self, places: Places) -> None:
+        """Say where the tokens are in a text."""
+        self._places, self._word_places = places, None
+
+    def mark_edited(self) -> None:
+        """Note that a column has changed."""
+        self._edited, self._word_places = True, None
+        if self._places is not None and not self._places.given:
+            self._places = None
 
     @property
     def sent_id(self) -> str | None:
         """The name of the sentence, if a comment gives it."""
         return self._comment(SENT_ID)
+
+    @sent_id.setter
+    def sent_id(self, name: str | None) -> None:
+        if name is not None and (not isinstance(name, str) or "\n" in name or "\r" in name):
+            raise TypeError(f"The sent_id of a sentence is a string without line ends or None, not {name!r}.")
+        place = next((i for i, (_, line) in enumerate(self.verbatim) if line.startswith(SENT_ID)), None)
+        if place is not None and name is not None:
+            self.verbatim[place] = self.verbatim[place][0], SENT_ID + name
+        elif name is not None:
+            self._insert_comment(0, SENT_ID + name)
+        elif place is not None:
+            line = self.verbatim[place][0] + place  # in the sentence
+            del self.verbatim[place]
+            self._returns = frozenset(i - (i > line) for i in self._returns if i != line)
 
     def _comment(self, mark: str) -> str | None:
         return next((line[len(mark) :] for line in self.comments if line.startswith(mark)), None)
@@ -260,12 +338,17 @@ class Sentence:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def __iter__(self) -> Iterator[Token]:
-        probabilities = [None] * len(self) if self.confidence is None else self.confidence.words.tolist()
-        for row, number, confidence in zip(self.rows, self.heads, probabilities, strict=True):
-            id, form, lemma, upos, xpos, feats, _, deprel, deps, misc = row
-            head = None if number == NO_HEAD else number
-            yield Token(int(id), form, lemma, upos, xpos, feats, head, deprel, deps, misc, confidence)
+    @overload
+    def __getitem__(self, place: int) -> Word: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> Span: ...
+
+    def __getitem__(self, place: int | slice) -> Word | Span:
+        return part_of(self, place, 0, len(self.rows))
+
+    def __iter__(self) -> Iterator[Word]:
+        return (Word(self, i) for i in range(len(self.rows)))
 
     def __eq__(self, other: object) -> bool:
         """Equal in every word, comment and other line; source and line number do not count."""
@@ -275,9 +358,13 @@ class Sentence:
 
     __hash__ = None  # type: ignore[assignment]
 
+    def __str__(self) -> str:
+        return self.text
+
     def __repr__(self) -> str:
         words = " ".join(self.forms[:6]) + (" ..." if len(self) > 6 else "")
-        return f"<Sentence of {len(self)} words, {self.source}, line {self.line}: {words}>"
+        place = "" if self.source in NO_FILE else f", {self.source}, line {self.line}"
+        return f"<Sentence of {len(self)} words{place}: {words}>"
 
 
 def check_length(sentence: Sentence) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from biatt.data.columns import MISC
+from biatt.data.columns import DEPREL, FORM, HEAD, MISC
 from biatt.data.conll import write
 from biatt.data.files import COMPRESSED, writing
 from biatt.data.sentence import Sentence
@@ -27,6 +27,7 @@ SUFFIXES: dict[str, OutputFormat] = {
     ".svg": "svg",
     ".png": "png",
 }
+_COLUMN_NAMES = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 TREE_COMMENT = "# tree_logprob = "
 
 
@@ -92,8 +93,9 @@ def _write_json(sentences: Iterable[Sentence], stream: BinaryIO, *, array: bool)
 
 def _as_dict(sentence: Sentence) -> dict[str, Any]:
     """The words with their columns and, if the sentence has it, the confidence in each."""
-    tokens = [
-        {name: value for name, value in token._asdict().items() if name != "confidence"} for token in sentence
+    tokens: list[dict[str, Any]] = [
+        dict(zip(_COLUMN_NAMES, [word.id, *row[FORM:HEAD], word.head, *row[DEPREL:]], strict=True))
+        for word, row in zip(sentence, sentence.rows, strict=True)
     ]
     result: dict[str, Any] = {"sent_id": sentence.sent_id, "text": sentence.text, "tokens": tokens}
     confidence = sentence.confidence

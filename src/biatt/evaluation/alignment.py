@@ -62,8 +62,8 @@ def lay_out(sentences: Iterable[Sentence]) -> Layout:
             layout.tokens.append(span)
             words = [row[FORM] for row in sentence.rows[token.start : token.end]]
             layout.words += [span] * len(words)
-            layout.multiword += [token.multiword] * len(words)
-            layout.forms += [form.lower() for form in (words if token.multiword else [visible])]
+            layout.multiword += [token.is_multiword] * len(words)
+            layout.forms += [form.lower() for form in (words if token.is_multiword else [visible])]
             position = span[1]
         layout.sentences.append((start, position))
     layout.text = "".join(pieces)

@@ -26,8 +26,9 @@ import numpy as np
 
 from biatt.data.columns import DEPS, FORM, HEAD, ID, MISC, UPOS
 from biatt.data.conll import read, write
-from biatt.data.raw_text import LINE_BREAK, NEW_DOCUMENT, NEW_PARAGRAPH, NO_SPACE, SPACES, begins_paragraph
+from biatt.data.raw_text import NEW_DOCUMENT, NEW_PARAGRAPH, begins_paragraph
 from biatt.data.sentence import TEXT, Sentence
+from biatt.data.spaces import LINE_BREAK, NO_SPACE, SPACES_AFTER
 from biatt.errors import ConfigError
 
 OfWords = Literal["lower", "upper", "unended", "headline", "bare"]
@@ -170,7 +171,7 @@ class _Surface(NamedTuple):
         fields = [
             other
             for other in self.row[MISC].split("|")
-            if other not in ("_", NO_SPACE) and SPACES not in other
+            if other not in ("_", NO_SPACE) and SPACES_AFTER not in other
         ]
         self.row[MISC] = "|".join([*fields, field] if field else fields) or "_"
 

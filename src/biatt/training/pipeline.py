@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from biatt.annotate.multiword import Multiword
 from biatt.annotate.tokeniser import LABELS, Characters, Tokeniser, cut
 from biatt.config import TokeniserSettings
-from biatt.data.columns import FORM
-from biatt.data.raw_text import NO_SPACE, Paragraph, paragraphs
+from biatt.data.columns import FORM, MISC
+from biatt.data.raw_text import Paragraph, paragraphs
+from biatt.data.spaces import NO_SPACE
 from biatt.model_folder import TOKENISER
 from biatt.training.labeller_run import LabelledSentences, LabellerRun
 from biatt.training.noise import noisy
@@ -33,10 +34,10 @@ def train_tokeniser(job: Job, config: TokeniserSettings, treebank: Treebank) -> 
     multiword = Multiword.learned(
         (token.form, [row[FORM] for row in sentence.rows[token.start : token.end]])
         for sentence, token in tokens
-        if token.multiword
+        if token.is_multiword
     )
     spaces = any(len(token.form.split()) > 1 for _, token in tokens)
-    if not any(NO_SPACE in token.misc for _, token in tokens):
+    if not any(NO_SPACE in token.row[MISC] for _, token in tokens):
         job.listener.message(f"No token has {NO_SPACE}: the tokeniser will only split at spaces.")
 
     def labelled(paragraphs: Sequence[Paragraph]) -> LabelledSentences:
