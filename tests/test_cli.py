@@ -249,6 +249,17 @@ def test_compressed_files_go_in_and_out(data: Path, tmp_path: Path, suffix: str,
     assert json.loads(invoke("evaluate", plain, target, "--json"))["scores"]["LAS"]["f1"] == 1.0
 
 
+def test_several_files_go_to_one_output_or_to_a_folder(data: Path, tmp_path: Path) -> None:
+    files = [data / "a.conllu", data / "b.conllu"]
+    for path in files:
+        invoke("parse", "-m", data / "model", path, "-o", tmp_path / path.name)
+    invoke("parse", "-m", data / "model", *files, "--output-dir", tmp_path / "parsed")
+    one_by_one = [(tmp_path / path.name).read_bytes() for path in files]
+    assert [(tmp_path / "parsed" / path.name).read_bytes() for path in files] == one_by_one
+    invoke("parse", "-m", data / "model", *files, "-o", tmp_path / "all.conllu")
+    assert (tmp_path / "all.conllu").read_bytes() == b"".join(one_by_one)
+
+
 def test_parsing_on_two_threads_changes_nothing(data: Path, tmp_path: Path) -> None:
     for threads in (1, 2):
         out = tmp_path / f"{threads}.conllu"
@@ -353,7 +364,11 @@ PARSE = ["parse", "--model", "model"]
         ([*PARSE, "nine.conllu"], "nine.conllu, line 3: the line has 9 columns separated by tabs, not 10"),
         ([*PARSE, "a.conllu", "-o", "no/where.conllu"], "no/where.conllu: cannot be written"),
         ([*PARSE, "a.conllu", "--format", "tree", "-o", "no/where"], "no/where: cannot be written"),
-        ([*PARSE, "a.conllu", "--text", "Yes."], "Give a file or --text, not both"),
+        ([*PARSE, "a.conllu", "--text", "Yes."], "Give files or --text, not both"),
+        ([*PARSE, "a.conllu", "-o", "x.pdf"], "the suffix .pdf is unknown; use one of .conllu"),
+        ([*PARSE, "a.conllu", "-o", "x.conllu", "--output-dir", "d"], "Give --output or --output-dir"),
+        ([*PARSE, "--output-dir", "d"], "--output-dir is for files, and none is given"),
+        ([*PARSE, "--text", "Yes.", "--output-dir", "d"], "--output-dir is for files; the trees of --text"),
         ([*PARSE, "a.conllu", "-o", "a.conllu"], "a.conllu is both the input and the output"),
         ([*PARSE, "a.conllu", "--k-best", "2", "--decode", "argmax"], "decoder mst only, not by argmax"),
         ([*PARSE, "cycle.conllu", "--keep-heads"], "cycle.conllu, line 1: the fixed heads form a cycle"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import json
 import os
 import select
 import subprocess
@@ -20,7 +21,7 @@ from biatt import parser as parser_module
 from biatt.data.conll import read, write
 from biatt.data.sentence import Sentence
 from biatt.errors import BiattError, ConfigError, FormatError
-from biatt.parse_file import parse_file
+from biatt.parse_file import parse_file, targets_in
 from biatt.parser import Parser
 from builders import TREEBANK, random_parser, random_tagger, random_tokeniser
 
@@ -53,6 +54,84 @@ def parsed(parser: Parser, data: bytes, tmp_path: Path, **options: Any) -> bytes
 TREES = conllu(TREEBANK[:5])
 TOKENS = b"The dog sees cats .\nyes\n\nCats sleep\n"
 TEXT = b"The dog sees cats.\n\nCats\nsleep. And dogs?\n"
+
+
+# Several files
+
+
+def test_several_sources_are_written_one_after_the_other(parser: Parser, tmp_path: Path) -> None:
+    files = [tmp_path / name for name in ("a.conllu", "b.txt", "c.txt")]
+    for path, data in zip(files, (TREES, TEXT, TEXT), strict=True):
+        path.write_bytes(data)
+        parse_file(parser, path, path.with_suffix(".parsed"), format="conllu")
+    parse_file(parser, [*files], tmp_path / "all.conllu")
+    trees, text, again = (list(read(path.with_suffix(".parsed"))) for path in files)
+    for number, sentence in enumerate(text + again, len(trees) + 1):
+        sentence.verbatim[0] = (0, f"# sent_id = {number}")  # so that no two are the same
+    assert (tmp_path / "all.conllu").read_bytes() == conllu(trees + text + again)
+    parse_file(parser, [*files], tmp_path / "all.json")
+    assert len(json.loads((tmp_path / "all.json").read_text())) == len(trees + text + again)
+
+
+def test_a_missing_file_is_refused_before_the_first_is_parsed(
+    parser: Parser, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    (tmp_path / "a.conllu").write_bytes(TREES)
+    with pytest.raises(BiattError, match=r"gone\.conllu: cannot be read: no such file"):
+        parse_file(parser, [tmp_path / "a.conllu", tmp_path / "gone.conllu"], "-")
+    assert capfdbinary.readouterr().out == b""
+
+
+@pytest.mark.parametrize(
+    ("source", "format", "name"),
+    [
+        ("x/a.txt", None, "a.conllu"),
+        ("a.conllu.gz", None, "a.conllu"),
+        ("a.conll", None, "a.conllx"),
+        ("a", "json", "a.jsonl"),
+        ("a.b.txt", "tree", "a.b.txt"),
+        ("a.txt", "attention", "a.svg"),
+        ("a.txt", "png", "a.png"),
+    ],
+)
+def test_name_of_a_file_in_a_folder(source: str, format: Any, name: str, tmp_path: Path) -> None:
+    folder = tmp_path / "new" / "folder"
+    assert targets_in(folder, [source], format=format) == [folder / name]
+    assert folder.is_dir()
+
+
+def test_names_in_a_folder_that_cannot_be(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"a\.txt and b/a\.conllu would both be written to .*a\.conllu"):
+        targets_in(tmp_path, ["a.txt", "b/a.conllu"])
+    with pytest.raises(ConfigError, match="Standard input has no name"):
+        targets_in(tmp_path, ["-"])
+    (tmp_path / "file").touch()
+    with pytest.raises(BiattError, match="file cannot be a folder for output"):
+        targets_in(tmp_path / "file", ["a.txt"])
+
+
+def test_progress_counts_all_words_and_bytes(parser: Parser, tmp_path: Path) -> None:
+    class Recorder:
+        def __init__(self) -> None:
+            self.files: list[tuple[str, int | None]] = []
+            self.read: list[tuple[int, int]] = []
+
+        def start(self, name: str, size: int | None) -> None:
+            self.files.append((name, size))
+
+        def advance(self, words: int, bytes_read: int) -> None:
+            self.read.append((words, bytes_read))
+
+    for name, data in (("a.conllu", TREES), ("a.gz", gzip.compress(TREES)), ("a.txt", TEXT)):
+        source, recorder = tmp_path / name, Recorder()
+        source.write_bytes(data)
+        parse_file(parser, source, tmp_path / "target", progress=recorder)
+        assert recorder.files == [(str(source), len(data))]
+        assert [words for words, _ in recorder.read] == [len(s) for s in read(tmp_path / "target")]
+        assert recorder.read[-1][1] == len(data)
+    recorder = Recorder()
+    parse_file(parser, io.BytesIO(TREES), tmp_path / "target", progress=recorder, name="memory")
+    assert recorder.files == [("memory", None)]
 
 
 # Inputs

@@ -284,21 +284,20 @@ class Parser(Scorer):
         with one_matrix_thread:
             return self.tokeniser.split(texts)
 
-    def sentences(self, texts: Iterable[str]) -> Iterator[Sentence]:
-        """The sentences of all texts, numbered, not yet parsed, streamed."""
-        return Arriving(self._numbered(texts))
+    def sentences(self, texts: Iterable[str], *, first: int = 1) -> Iterator[Sentence]:
+        """The sentences of all texts, numbered from `first` on, not yet parsed, streamed."""
+        return Arriving(self._numbered(texts, first))
 
-    def _numbered(self, texts: Iterable[str]) -> Iterator[Sentence | None]:
-        number = 0
+    def _numbered(self, texts: Iterable[str], number: int) -> Iterator[Sentence | None]:
         for window in with_pauses(_text_windows(texts)):
             if window is None:
                 yield None
                 continue
             for sentences in self.split(window):
                 for sentence in sentences:
-                    number += 1
                     sentence.verbatim.insert(0, (0, f"# sent_id = {number}"))
                     yield sentence
+                    number += 1
 
     def k_best(
         self,

@@ -61,6 +61,10 @@ class InputStream(io.BufferedReader):
         """
         return self.raw.may_wait()
 
+    def bytes_read(self) -> int:
+        """How many bytes of the source have been read, before decompression."""
+        return self.raw.bytes_read()
+
 
 def blocks(stream: InputStream) -> Iterator[bytes | None]:
     """The bytes of a stream as they arrive, and None before each read that may wait for more."""
@@ -282,6 +286,11 @@ class _Source(io.RawIOBase):
         except (OSError, ValueError, TypeError):  # it has no file descriptor, or it is a pipe on Windows
             return True
         return not readable
+
+    def bytes_read(self) -> int:
+        if self._compressed is not None:
+            return self._compressed.bytes_read()
+        return self._stream.bytes_read() if isinstance(self._stream, InputStream) else self._size
 
     def is_local(self) -> bool:
         """Whether all bytes are there, in a file or in memory."""

@@ -1,10 +1,11 @@
-"""parse: raw text, tokens or a CoNLL file."""
+"""parse: raw text, tokens or CoNLL files."""
 
 from __future__ import annotations
 
 import io
 import sys
 from functools import partial
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -16,10 +17,10 @@ from biatt.verbs.options import Device, Model, Output, Threads, input_option, ou
 
 tree_option = partial(typer.Option, rich_help_panel="Trees")
 
-File = Annotated[
-    str | None,
+Files = Annotated[
+    list[str] | None,
     typer.Argument(
-        metavar="FILE", help="Text or CoNLL file, plain or compressed; default or -: standard input."
+        metavar="FILE", help="Text or CoNLL files, plain or compressed; default or -: standard input."
     ),
 ]
 Text = Annotated[str | None, input_option(metavar="TEXT", help="Text to parse instead of a file.")]
@@ -40,13 +41,21 @@ MaxSize = Annotated[
         "expand more than a hundredfold beyond 64 MiB.",
     ),
 ]
+OutputDir = Annotated[
+    Path | None,
+    output_option(
+        metavar="FOLDER",
+        help="Folder to write a file for each input file into, with its name and the suffix of the format.",
+    ),
+]
 Format = Annotated[
     OutputFormat | None,
     output_option(
         "--format",
         "-f",
-        help="CoNLL, drawn trees, JSON (a sentence a line), pictures of trees or of attention; default: "
-        "by the suffix of the output; on a terminal drawn trees; else the CoNLL format that was read.",
+        help="CoNLL, drawn trees, JSON (a sentence a line, in .json one array), pictures of trees or of "
+        "attention; default: by the suffix of the output; on a terminal drawn trees; else the CoNLL format "
+        "that was read.",
     ),
 ]
 Confidence = Annotated[
@@ -91,12 +100,13 @@ KeepHeads = Annotated[
 
 
 def parse(
-    file: File = None,
+    files: Files = None,
     text: Text = None,
     model: Model = "en",
     input_format: Input = None,
     max_size: MaxSize = None,
     output: Output = "-",
+    output_dir: OutputDir = None,
     format: Format = None,
     confidence: Confidence = False,
     probabilities: Probabilities = False,
@@ -109,36 +119,60 @@ def parse(
     threads: Threads = 1,
     device: Device = "cpu",
 ) -> None:
-    """Parse raw text, tokens or a CoNLL file.
+    """Parse raw text, tokens or CoNLL files.
 
     Tokens and tags that are given are kept, unless --retag asks for new tags; missing tags are added. In a
     fully tagged CoNLL file, HEAD and DEPREL change (with --keep-heads where they are missing) and everything
     else stays as it was, byte for byte. From a pipe, each sentence is written as soon as it has been read.
+    Several files are written one after the other to the output, or each to its own file in --output-dir.
     """
-    if text is not None and file is not None:
-        raise ConfigError("Give a file or --text, not both.")
+    from biatt.display.progress import ParseProgress
     from biatt.parse_file import parse_file
 
-    source: str | io.BytesIO = "-" if file is None else file
+    tasks = _tasks(files or [], text, output, output_dir, format)
+    parser = biatt.load(model, device=device)
+    with ParseProgress(output) as progress:
+        for source, target in tasks:
+            parse_file(
+                parser,
+                source,
+                target,
+                input=input_format or ("text" if text is not None else None),
+                format=format,
+                decoder=decode,
+                roots=roots,
+                confidence=confidence,
+                probabilities=probabilities,
+                k_best=k_best,
+                fill_deps=fill_deps,
+                retag=retag,
+                keep_heads=keep_heads,
+                threads=threads,
+                max_size=max_size,
+                name="--text" if text is not None else None,
+                progress=progress,
+            )
+
+
+def _tasks(
+    files: list[str], text: str | None, output: str, output_dir: Path | None, format: OutputFormat | None
+) -> list[tuple[io.BytesIO | list[str], str | Path]]:
+    """Sources, and the target of each."""
     if text is not None:
-        source, input_format = io.BytesIO(text.encode(errors="surrogateescape")), input_format or "text"
-    elif source == "-" and sys.stdin is not None and sys.stdin.isatty():
+        if files:
+            raise ConfigError("Give files or --text, not both.")
+        if output_dir is not None:
+            raise ConfigError("--output-dir is for files; the trees of --text go to --output.")
+        return [(io.BytesIO(text.encode(errors="surrogateescape")), output)]
+    if output_dir is not None:
+        from biatt.parse_file import targets_in
+
+        if output != "-":
+            raise ConfigError("Give --output or --output-dir, not both.")
+        if not files:
+            raise ConfigError("--output-dir is for files, and none is given.")
+        targets = targets_in(output_dir, files, format=format)
+        return [([file], target) for file, target in zip(files, targets, strict=True)]
+    if "-" in (files or ["-"]) and sys.stdin is not None and sys.stdin.isatty():
         print("Reading from the terminal: a blank line ends a paragraph, Ctrl-D the input.", file=sys.stderr)
-    parse_file(
-        biatt.load(model, device=device),
-        source,
-        output,
-        input=input_format,
-        format=format,
-        decoder=decode,
-        roots=roots,
-        confidence=confidence,
-        probabilities=probabilities,
-        k_best=k_best,
-        fill_deps=fill_deps,
-        retag=retag,
-        keep_heads=keep_heads,
-        threads=threads,
-        max_size=max_size,
-        name="--text" if text is not None else None,
-    )
+    return [(files or ["-"], output)]
