@@ -23,7 +23,7 @@ from biatt.data.raw_text import raw_text
 from biatt.data.sentence import Sentence
 from biatt.data.text import read_text
 from biatt.decode.apply import default_roots
-from biatt.decode.confidence import without_temperature
+from biatt.decode.confidence import unfitted_confidence
 from biatt.errors import BiattError
 from biatt.evaluation.calibration import calibrate, calibration_error
 from biatt.evaluation.metrics import evaluate
@@ -48,7 +48,7 @@ def main() -> int:
                     results["udpipe"] = udpipe(parser, options.treebank, gold, options.udpipe)
                 results["speed"] = speed(parser, gold, options.repeats)
                 parsed = list(parser.parse(gold, confidence=True, retag=True))
-                unfitted = [without_temperature(s, roots=default_roots(s)) for s in parsed]
+                unfitted = [unfitted_confidence(s, roots=default_roots(s)) for s in parsed]
                 found = calibrate(gold, parsed, unfitted=unfitted)
                 results["calibration"] = {
                     "split": split,

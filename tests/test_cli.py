@@ -541,3 +541,21 @@ def test_log_messages_do_not_need_a_standard_error(
     monkeypatch.setattr(sys, "stderr", stream if closed else None)
     cli.main()
     assert capsys.readouterr().out == ""
+
+
+def test_calibrate_fits_a_model_and_stores_the_fit(tmp_path: Path) -> None:
+    model, gold = tmp_path / "model", tmp_path / "gold.conllu"
+    random_parser().save(model)
+    biatt.write(generate(300, seed=7), gold)
+    before = json.loads(invoke("calibrate", str(gold), "--model", str(model), "--json"))
+    fitted = json.loads(invoke("calibrate", str(gold), "--model", str(model), "--fit", "--json"))
+    after = json.loads(invoke("calibrate", str(gold), "--model", str(model), "--json"))
+    assert list(biatt.load(model).curves) == ["head", "arc", "relation"]
+    for figures in (fitted, after):
+        assert figures["fitted"]["arc"]["error"] < before["fitted"]["arc"]["error"]
+    assert fitted["fitted"] != after["fitted"]  # the first is cross-validated
+    assert fitted["temperature"] == after["temperature"] != before["temperature"]
+    biatt.write(generate(5), gold)
+    result = CliRunner().invoke(app, ["calibrate", str(gold), "--model", str(model), "--fit"])
+    assert result.exit_code == 2
+    assert "at least 2,000 words" in result.output

@@ -20,6 +20,7 @@ import biatt
 from biatt.annotate import lemmas
 from biatt.annotate.tags import KINDS
 from biatt.annotate.tokeniser import LABELS
+from biatt.data.curves import Curve
 from biatt.encoding.labels import Labels
 from biatt.errors import ModelError
 from biatt.model_check import (
@@ -125,9 +126,9 @@ def test_file_cut_anywhere_is_refused(original: Path, tmp_path: Path, name: str,
 
 
 SETTINGS: dict[str, tuple[Callable[[Any], Any], str]] = {
-    "newer": (lambda c: c.update(version=3), "version 3, but this biatt reads up to 2: upgrade"),
-    "version is text": (lambda c: c.update(version="1"), "must be a whole number from 1 to 2, not '1'"),
-    "version below 1": (lambda c: c.update(version=-5), "must be a whole number from 1 to 2, not -5"),
+    "newer": (lambda c: c.update(version=4), "version 4, but this biatt reads up to 3: upgrade"),
+    "version is text": (lambda c: c.update(version="1"), "must be a whole number from 1 to 3, not '1'"),
+    "version below 1": (lambda c: c.update(version=-5), "must be a whole number from 1 to 3, not -5"),
     "version is true": (lambda c: c.update(version=True), "version must be a whole number"),
     "no version": (lambda c: c.pop("version"), "version must be a whole number"),
     "another program's": (lambda c: c.update(format="gpt"), "does not describe a biatt model"),
@@ -147,6 +148,14 @@ SETTINGS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "temperature is text": (lambda c: c["temperature"].update(arcs="1"), "temperature of arcs must be"),
     "temperature is huge": (lambda c: c["temperature"].update(arcs=1e300), "temperature of arcs must be"),
     "unknown temperature": (lambda c: c["temperature"].update(roots=1), "no temperature 'roots'"),
+    "curves of version 2": (lambda c: c.update(version=2, curves={}), "no setting 'curves'"),
+    "curves are a list": (lambda c: c.update(curves=[]), "curves must be an object"),
+    "unknown curve": (lambda c: c.update(curves={"tree": [[], []]}), "no curve 'tree'"),
+    "curve is a number": (lambda c: c.update(curves={"arc": 0.5}), "curve of arc must be two rising lists"),
+    "curve falls": (lambda c: c.update(curves={"arc": [[0.5], [0.5, 0.4]]}), "must be two rising lists"),
+    "curve reaches 1": (lambda c: c.update(curves={"arc": [[0.5], [1]]}), "must be two rising lists"),
+    "curve of texts": (lambda c: c.update(curves={"arc": [["a"], ["b"]]}), "must be two rising lists"),
+    "half a curve": (lambda c: c.update(curves={"arc": [[0.5], []]}), "curve of arc differ in length"),
 }
 
 
@@ -160,6 +169,17 @@ def test_bad_settings_are_refused(folder: Path, name: str) -> None:
 def test_temperature_may_be_missing(folder: Path) -> None:
     change(folder / "config.json", lambda c: c.pop("temperature"))
     assert load(folder).temperature == (1.0, 1.0)
+
+
+def test_curves_may_be_missing_and_are_read_and_saved(folder: Path, tmp_path: Path) -> None:
+    assert load(folder).curves == {}
+    curves = {"arc": [[0.25, 0.5], [0.1, 0.9]], "upos": [[], []]}
+    change(folder / "config.json", lambda c: c.update(curves=curves))
+    expected = {"arc": Curve((0.25, 0.5), (0.1, 0.9)), "upos": Curve((), ())}
+    parser = load(folder)
+    assert parser.curves == expected
+    parser.save(tmp_path / "again")
+    assert load(tmp_path / "again").curves == expected
 
 
 # Symbols
@@ -366,7 +386,7 @@ def as_version_1(folder: Path) -> None:
         (path / "vocabulary.json").write_text(json.dumps(symbols, indent=1, ensure_ascii=False), "utf-8")
 
 
-def test_version_1_is_read_and_saved_as_version_2(original: Path, folder: Path, tmp_path: Path) -> None:
+def test_version_1_is_read_and_saved_as_version_3(original: Path, folder: Path, tmp_path: Path) -> None:
     as_version_1(folder)
     load(folder).save(tmp_path / "again")
     for path in original.rglob("*"):

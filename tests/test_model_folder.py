@@ -81,7 +81,7 @@ def test_folder_of_a_model_with_all_parts(tmp_path: Path) -> None:
 def test_settings_are_readable_and_vocabularies_short(folder: Path) -> None:
     assert len((folder / "config.json").read_text().splitlines()) > 10
     assert len((folder / "vocabulary.json").read_text().splitlines()) == 1
-    assert json.loads((folder / "config.json").read_text())["version"] == 2
+    assert json.loads((folder / "config.json").read_text())["version"] == 3
 
 
 def test_packed_model_is_saved_packed_bit_for_bit_with_its_card(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from enum import Enum
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -31,9 +32,10 @@ from biatt.weights import (
     parser_shapes,
 )
 
-VERSION = 2  # of the format that is written; version 1 is read too
+VERSION = 3  # of the format that is written; versions 1 and 2, which had no curves, are read too
 
 TEMPERATURES = ("arcs", "relations")
+CURVES = ("head", "arc", "relation", "upos", "xpos", "feats", "lemma")  # whose confidence can be calibrated
 LABEL_KINDS = ("upos", "xpos", "feats", "lemma")
 TOKENISER_LABELS = 5  # inside, end of a token, end of a sentence; one word, several words
 
@@ -43,6 +45,8 @@ REMOVED_SETTINGS = frozenset(
 )
 # Settings of version 1 of which one value is left.
 FIXED_SETTINGS: dict[str, Any] = {"reset": "before", "shared_memory_projection": True}
+
+Points = dict[str, tuple[list[float], list[float]]]  # of curves, by name
 
 LARGEST_WEIGHT = 1e6  # far above any trained weight; below it, no sum in a network overflows
 LEAST_SCALE = 1e-30
@@ -74,8 +78,8 @@ def require(condition: bool, message: str) -> None:
 # Settings
 
 
-def checked_settings(data: Any, kind: Kind) -> tuple[Settings, dict[str, float]]:
-    """The settings, and a parser's temperatures, of a config.json."""
+def checked_settings(data: Any, kind: Kind) -> tuple[Settings, dict[str, float], Points]:
+    """The settings, and a parser's temperatures and curves, of a config.json."""
     described = isinstance(data, dict) and data.get("format") == kind.value
     require(described, f"it does not describe a {kind.value} model")
     version = data.get("version")
@@ -85,10 +89,11 @@ def checked_settings(data: Any, kind: Kind) -> tuple[Settings, dict[str, float]]
     require(readable, f"the model has version {version}, but this biatt reads up to {VERSION}: upgrade it")
     parts = {name: value for name, value in data.items() if name not in ("format", "version")}
     temperature = _checked_temperature(parts.pop("temperature", {})) if kind is Kind.PARSER else {}
+    curves = _checked_curves(parts.pop("curves", {})) if kind is Kind.PARSER and version > 2 else {}
     if version == 1:
         parts = {name: _without_removed(part, kind) for name, part in parts.items()}
     try:
-        return kind.settings.from_json(parts), temperature
+        return kind.settings.from_json(parts), temperature, curves
     except ConfigError as error:
         raise ModelError(str(error)) from error
 
@@ -113,6 +118,23 @@ def _checked_temperature(data: Any) -> dict[str, float]:
         limits = f"{LEAST_TEMPERATURE:g} to {LARGEST_TEMPERATURE:g}"
         require(number, f"the temperature of {name} must be a number from {limits}, not {_shown(value)}")
     return {name: float(value) for name, value in data.items()}
+
+
+def _checked_curves(data: Any) -> Points:
+    """Points between 0 and 1, rising in both coordinates."""
+    require(isinstance(data, dict), f"curves must be an object, not {_shown(data)}")
+    for name, points in data.items():
+        require(name in CURVES, f"there is no curve '{name}'")
+        lists = isinstance(points, list | tuple) and len(points) == 2
+        require(lists and all(map(_is_rising, points)), f"the curve of {name} must be two rising lists")
+        require(len(points[0]) == len(points[1]), f"the lists of the curve of {name} differ in length")
+    return {name: (list(map(float, points[0])), list(map(float, points[1]))) for name, points in data.items()}
+
+
+def _is_rising(values: Any) -> bool:
+    """Whether this is a list of rising numbers above 0 and below 1."""
+    numbers = isinstance(values, list) and all(type(value) in (int, float) for value in values)
+    return numbers and all(a < b for a, b in pairwise([0, *values, 1]))
 
 
 # Symbols

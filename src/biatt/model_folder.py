@@ -1,6 +1,6 @@
 """A model on disk: the layout of its folder, and reading and writing it.
 
-    config.json           format, version, settings, temperature
+    config.json           format, version, settings, temperature, curves of confidence
     vocabulary.json       symbols, the relations or labels that the network chooses from, known lemmas
     model.safetensors     weights
     README.md             the model's card
@@ -32,7 +32,15 @@ from biatt.data.folders import present_folder, replacing_folder
 from biatt.encoder_folder import FILES as ENCODER_FILES
 from biatt.encoder_folder import EncoderReference, copy_encoder
 from biatt.errors import ModelError
-from biatt.model_check import VERSION, Kind, check_header, check_numbers, checked_settings, expected_shapes
+from biatt.model_check import (
+    VERSION,
+    Kind,
+    Points,
+    check_header,
+    check_numbers,
+    checked_settings,
+    expected_shapes,
+)
 from biatt.weights import EMBEDDINGS, FROZEN, SCALE, Shapes, pack, unpack
 
 MODELS = Path(__file__).parent / "models"  # bundled with the package
@@ -65,6 +73,7 @@ class Model:
     weights: dict[str, NDArray[Any]]
     scale: NDArray[np.float32] | None = None  # of packed embeddings; saved weights are packed again
     temperature: dict[str, float] = field(default_factory=dict)
+    curves: Points = field(default_factory=dict)  # of confidence
     card: str | None = None
     tagger: Model | None = None
     tokeniser: Model | None = None
@@ -185,7 +194,7 @@ def _read_reference(folder: Path) -> EncoderReference:
 
 def _read_files(folder: Path, kind: Kind) -> Model:
     with _named(folder / SETTINGS):
-        config, temperature = checked_settings(_read_json(folder / SETTINGS), kind)
+        config, temperature, curves = checked_settings(_read_json(folder / SETTINGS), kind)
     with _named(folder / SYMBOLS):
         symbols = _read_json(folder / SYMBOLS)
         shapes = expected_shapes(symbols, config, kind)
@@ -197,7 +206,7 @@ def _read_files(folder: Path, kind: Kind) -> Model:
     if (folder / CARD).is_file():
         with _named(folder / CARD):
             card = _read_bytes(folder / CARD, LARGEST_CARD).decode(errors="replace")
-    return Model(kind, config, symbols, weights, scale, temperature, card)
+    return Model(kind, config, symbols, weights, scale, temperature, curves, card)
 
 
 @contextmanager
@@ -279,12 +288,7 @@ def write_model(folder: str | Path, model: Model) -> None:
     A training run does this after every epoch. The weights come last, so that a folder with weights is whole.
     """
     folder = Path(folder)
-    description = {
-        "format": model.kind.value,
-        "version": VERSION,
-        **model.config.to_json(),
-        **({"temperature": model.temperature} if model.temperature else {}),
-    }
+    description = _description(model)
     weights = pack(model.weights, model.scale) if model.scale is not None else model.weights
     try:
         checked_settings(description, model.kind)  # what is written can be read
@@ -310,6 +314,30 @@ def write_model(folder: str | Path, model: Model) -> None:
     with replacing(folder / WEIGHTS) as file:
         # Of an array that is not in one piece, safetensors would write the rows in the wrong order.
         file.write(save({name: np.ascontiguousarray(value) for name, value in weights.items()}))
+
+
+def _description(model: Model) -> dict[str, Any]:
+    """The content of config.json."""
+    return {
+        "format": model.kind.value,
+        "version": VERSION,
+        **model.config.to_json(),
+        **({"temperature": model.temperature} if model.temperature else {}),
+        **({"curves": model.curves} if model.curves else {}),
+    }
+
+
+def write_settings(folder: str | Path, model: Model) -> None:
+    """Replace the config.json of a model folder, which has the temperature and the curves too."""
+    description = _description(model)
+    checked_settings(description, model.kind)
+    if (Path(folder) / CHECKPOINT).exists():
+        raise ModelError(f"{folder} is in training, which writes its settings at the end.")
+    try:
+        with replacing(Path(folder) / SETTINGS) as file:
+            file.write(_json(description, indent=1))
+    except OSError as error:
+        raise ModelError(f"{folder} cannot be written: {_reason(error)}.") from error
 
 
 def write_reference(folder: str | Path, encoder: EncoderReference) -> None:

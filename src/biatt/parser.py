@@ -14,6 +14,7 @@ from biatt.annotate.known_lemmas import KnownLemmas
 from biatt.annotate.tagger import Tagger
 from biatt.annotate.tokeniser import Tokeniser
 from biatt.config import Config
+from biatt.data.curves import NO_CURVES, Curve, Curves
 from biatt.data.scores import Temperature
 from biatt.data.sentence import Sentence, check_length
 from biatt.decode.apply import with_best_tree, with_k_best_trees
@@ -23,7 +24,7 @@ from biatt.encoding.labels import Labels
 from biatt.encoding.vocabulary import Vocabulary
 from biatt.errors import ConfigError, ModelError
 from biatt.model_check import Kind
-from biatt.model_folder import Model, find_model, read_model, save_model, write_model
+from biatt.model_folder import Model, find_model, read_model, save_model, write_model, write_settings
 from biatt.options import ParseOptions, Roots, TreeOptions, check_names
 from biatt.scorer import Ensemble, Scorer
 from biatt.threads import Arriving, fewer_collections, in_order, one_matrix_thread, windows, with_pauses
@@ -54,6 +55,7 @@ class Parser(Scorer):
         weights: Mapping[str, NDArray[Any]],
         *,
         temperature: Temperature = Temperature(),  # noqa: B008 (it cannot change)
+        curves: Curves = NO_CURVES,
         scale: NDArray[Any] | None = None,  # of packed embeddings: the model is saved packed
         card: str | None = None,
         labels: Labels | None = None,
@@ -64,7 +66,7 @@ class Parser(Scorer):
         super().__init__(
             config, vocabulary, weights, labels=labels, known_lemmas=known_lemmas, device=device, fused=fused
         )
-        self.temperature, self.scale, self.card = temperature, scale, card
+        self.temperature, self.curves, self.scale, self.card = temperature, curves, scale, card
         self.members: list[Parser] = []  # the other members of an ensemble
 
     @classmethod
@@ -78,6 +80,7 @@ class Parser(Scorer):
             Vocabulary.from_json(model.symbols),
             model.weights,
             temperature=Temperature(**model.temperature),
+            curves={kind: Curve(*map(tuple, points)) for kind, points in model.curves.items()},
             scale=model.scale,
             card=model.card,
             labels=Labels(model.symbols["labels"]) if "labels" in model.symbols else None,
@@ -118,6 +121,10 @@ class Parser(Scorer):
         """Write the parser without tagger, tokeniser and members into a folder of its training."""
         write_model(folder, self._stored())
 
+    def write_confidence(self, folder: str | Path) -> None:
+        """Write the temperature and the curves into the folder of the model; nothing else in it changes."""
+        write_settings(folder, self._stored())
+
     def _stored(self) -> Model:
         return Model(
             Kind.PARSER,
@@ -126,6 +133,7 @@ class Parser(Scorer):
             self.weights,
             self.scale,
             {name: float(value) for name, value in self.temperature._asdict().items()},
+            {kind: (list(curve.probabilities), list(curve.shares)) for kind, curve in self.curves.items()},
             self.card,
             self.tagger.stored() if self.tagger else None,
             self.tokeniser.stored() if self.tokeniser else None,
@@ -221,8 +229,14 @@ class Parser(Scorer):
         constraints: Constraints = FREE,
         **options: Unpack[TreeOptions],
     ) -> list[Sentence]:
-        relations, probabilities = self.vocabulary.relations, options.get("probabilities", False)
-        with_tree = partial(with_best_tree, relations=relations, temperature=self.temperature, **options)
+        confidence, probabilities = options.get("confidence", False), options.get("probabilities", False)
+        with_tree = partial(
+            with_best_tree,
+            relations=self.vocabulary.relations,
+            temperature=self.temperature,
+            curves=self.curves,
+            **options,
+        )
         return [
             sentence
             if scores is None
@@ -230,6 +244,9 @@ class Parser(Scorer):
                 sentence,
                 scores,
                 tags=self._tag_choices(scores, words) if probabilities else {},
+                tag_confidence=self._tag_confidence(sentence, scores, words, self.curves)
+                if confidence
+                else {},
                 constraints=Constraints.of_tree(sentence) if keep_heads else constraints,
             )
             for sentence, scores, words in self._scored(sentences, retag=retag)
@@ -337,6 +354,7 @@ class Parser(Scorer):
             roots=roots,
             fill_deps=fill_deps,
             temperature=self.temperature,
+            curves=self.curves,
         )
 
         def parse(window: list[Sentence]) -> list[list[Sentence]]:
@@ -346,9 +364,10 @@ class Parser(Scorer):
                 else with_trees(
                     sentence,
                     scores,
+                    tag_confidence=self._tag_confidence(sentence, scores, words, self.curves),
                     constraints=Constraints.of_tree(sentence) if keep_heads else constraints,
                 )
-                for sentence, scores, _ in self._scored(window, retag=retag)
+                for sentence, scores, words in self._scored(window, retag=retag)
             ]
 
         return _flat(in_order(parse, _windows(sentences), threads=threads))

@@ -12,8 +12,9 @@ from biatt.annotate.tagger import Tagger
 from biatt.annotate.tags import Tags, Words
 from biatt.config import Config
 from biatt.data.columns import FEATS
+from biatt.data.curves import Curves
 from biatt.data.doubts import Choices
-from biatt.data.scores import Scores, mean, split_scores
+from biatt.data.scores import Floats, Scores, mean, split_scores
 from biatt.data.sentence import Sentence
 from biatt.encoding.batches import Batch, in_batches
 from biatt.encoding.features import FeatureEncoder
@@ -73,6 +74,11 @@ class Scorer:
 
             self.network = TorchNetwork(config.model, self.weights, device=device, **size)
 
+    @property
+    def chooses_tags(self) -> bool:
+        """Whether the model tags words, by its network or by a tagger of its own."""
+        return self.tags is not None or self.tagger is not None
+
     def scores(
         self, sentences: Sequence[Sentence], *, batch_words: int = BATCH_WORDS, retag: bool = False
     ) -> list[Scores]:
@@ -109,7 +115,7 @@ class Scorer:
         self, sentences: list[Sentence], *, retag: bool
     ) -> Iterator[tuple[Sentence, Scores | None, Words]]:
         """Each sentence, tagged, its scores if it has words, and the words that the network has tagged."""
-        if retag and self.tags is None and self.tagger is None:
+        if retag and not self.chooses_tags:
             raise ModelError("This model does not choose tags.")
         tagged = self.tagger.tag(sentences, keep=not retag) if self.tagger else sentences
         untagged = [self._untagged(sentence, retag=retag) for sentence in tagged]
@@ -128,6 +134,13 @@ class Scorer:
         if self.tags is None or scores.label_scores is None or not any(words):
             return {}
         return self.tags.choices(scores.label_scores, words)
+
+    def _tag_confidence(
+        self, sentence: Sentence, scores: Scores, words: Words, curves: Curves
+    ) -> dict[str, Floats]:
+        if self.tags is None or scores.label_scores is None or not any(words):
+            return {}
+        return self.tags.confidence(sentence, scores.label_scores, words, curves)
 
 
 def _without_new_features(given: Sentence, tagged: Sentence) -> Sentence:

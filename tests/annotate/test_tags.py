@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from biatt.annotate import lemmas
 from biatt.annotate.tags import Tags
 from biatt.data.columns import MISC
-from biatt.data.doubts import read_doubts
+from biatt.data.curves import Curve
+from biatt.data.doubts import LEAST_PROBABLE, read_doubts
 from biatt.data.scores import log_softmax
 from biatt.data.sentence import Sentence
 from biatt.data.toy_treebank import generate
@@ -56,3 +58,36 @@ def test_tags_that_were_given_have_no_probabilities() -> None:
     assert not any(name in row[MISC] for s in given for row in s.rows for name in ("Upos", "Xpos", "Feats"))
     again = list(PARSER.parse(TREEBANK, probabilities=True, retag=True))
     assert any("UposProbs=" in row[MISC] for s in again for row in s.rows)
+
+
+def test_confidence_in_tags_is_their_probability_where_the_network_wrote_them() -> None:
+    tags = Tags(Labels({"upos": ["NOUN", "VERB"], "feats": ["_", "Number=Sing"]}))
+    scores = np.random.default_rng(1).normal(size=(3, 4))
+    sentence = Sentence.from_words(["a", "b", "c"])
+    plain = tags.confidence(sentence, scores, [range(3), [1]])
+    np.testing.assert_allclose(plain["upos"], np.exp(log_softmax(scores[:, :2])).max(-1))
+    assert np.isnan(plain["feats"]).tolist() == [True, False, True]
+    curve = Curve((0.5,), (0.1,))
+    curved = tags.confidence(sentence, scores, [range(3), [1]], {"feats": curve})
+    np.testing.assert_allclose(curved["upos"], plain["upos"])
+    np.testing.assert_allclose(curved["feats"][1], curve.at(plain["feats"][1]))
+
+
+def test_confidence_in_a_lemma_is_that_of_all_rules_that_give_it() -> None:
+    rules = ["=mouse", lemmas.rule("mice", "mouse"), lemmas.rule("cats", "cat"), "=_"]
+    tags = Tags(Labels({"lemma": rules}))
+    shares = np.array([[0.5, 0.3, 0.195, 0.005], [0.005, 0.005, 0.49, 0.5]])
+    sentence = Sentence.from_words(["mice", "cats"], lemmas=["Mouse", "dog"])
+    found = tags.confidence(sentence, np.log(shares), [range(2)])["lemma"]
+    np.testing.assert_allclose(found, [0.8, LEAST_PROBABLE])
+
+
+def test_parsed_sentences_have_confidence_in_the_tags_that_they_lacked() -> None:
+    for sentence in PARSER.parse(BARE, confidence=True):
+        assert sentence.confidence is not None
+        assert list(sentence.confidence.tags) == ["upos", "xpos", "feats", "lemma"]
+        assert all(((values > 0) & (values <= 1)).all() for values in sentence.confidence.tags.values())
+        assert PARSER.k_best(sentence, 2)[1].confidence is not None
+    for sentence in PARSER.parse(TREEBANK, confidence=True):
+        assert sentence.confidence is not None
+        assert all(np.isnan(values).all() for values in sentence.confidence.tags.values())

@@ -7,12 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from biatt.data.curves import Curve
 from biatt.data.scores import Confidence, Scores, Temperature, log_softmax
 from biatt.data.sentence import Sentence
 from biatt.data.toy_treebank import generate
 from biatt.decode import distribution
 from biatt.decode.arc_scores import head_distribution
-from biatt.decode.confidence import SentenceConfidence, hellinger, without_temperature
+from biatt.decode.confidence import SentenceConfidence, hellinger, unfitted_confidence
 from biatt.errors import ConfigError
 from biatt.options import Roots
 from builders import random_parser
@@ -43,6 +44,7 @@ def test_probabilities_are_those_of_all_trees_counted(
     confidence = SentenceConfidence(scores, roots=roots, temperature=Temperature(temperature, 2.0))
     for tree, probability in zip(trees[:20], probabilities, strict=False):
         result = confidence.of(tree, scores.logits)
+        assert result.entropy == pytest.approx(-(probabilities * np.log(probabilities)).sum(), abs=1e-9)
         arcs = [probabilities[trees[:, t] == tree[t]].sum() for t in range(n)]
         np.testing.assert_allclose(result.arcs, arcs, rtol=1e-6)
         np.testing.assert_allclose(result.heads, heads[words, tree], rtol=1e-6)
@@ -100,12 +102,12 @@ def test_sentences_carry_their_confidence_only_if_asked_for() -> None:
         assert sentence.scores is not None
 
 
-def test_confidence_without_temperature_is_that_of_a_parser_without_it() -> None:
+def test_confidence_unfitted_confidence_is_that_of_a_parser_without_it() -> None:
     fitted = random_parser(seed=3, temperature=Temperature(2.0, 0.5))
     for sentence, hot in zip(
         PARSER.parse(generate(3), confidence=True), fitted.parse(generate(3), confidence=True), strict=True
     ):
-        recomputed = without_temperature(hot, roots="single")
+        recomputed = unfitted_confidence(hot, roots="single")
         assert sentence.confidence is not None
         assert hot.confidence is not None
         np.testing.assert_allclose(recomputed.words, sentence.confidence.words)
@@ -113,6 +115,53 @@ def test_confidence_without_temperature_is_that_of_a_parser_without_it() -> None
         assert recomputed.temperature == Temperature()
 
 
+CURVES = {
+    "head": Curve((0.3, 0.9), (0.4, 0.8)),
+    "arc": Curve((0.5,), (0.2,)),
+    "relation": Curve((0.6,), (0.9,)),
+}
+
+
+@settings(max_examples=30)
+@given(st.integers(1, 4), st.sampled_from(["single", "any"]), st.integers(0, 99))
+def test_curves_change_what_is_said_of_words_and_nothing_else(n: int, roots: Roots, seed: int) -> None:
+    scores = random_scores(n, seed=seed)
+    plain = SentenceConfidence(scores, roots=roots)
+    curved = SentenceConfidence(scores, roots=roots, curves=CURVES)
+    arcs = CURVES["arc"].on_rows(plain.trees.marginals)
+    heads = CURVES["head"].on_rows(np.exp(plain.heads))
+    words = np.arange(n)
+    for tree in all_trees(n, roots)[:20]:
+        before, after = plain.of(tree, scores.logits), curved.of(tree, scores.logits)
+        assert (before.log_probability, before.entropy) == (after.log_probability, after.entropy)
+        np.testing.assert_allclose(after.arcs, arcs[words, tree])
+        np.testing.assert_allclose(after.heads, heads[words, tree])
+        best = np.exp(log_softmax(scores.logits))
+        np.testing.assert_allclose(after.relations, CURVES["relation"].on_rows(best).max(-1))
+        again = plain.on(CURVES).of(tree, scores.logits)
+        assert again.words.tolist() == after.words.tolist()
+
+
+def test_trees_and_their_order_do_not_depend_on_curves() -> None:
+    curved = random_parser(seed=3, curves=CURVES)
+    for sentence in generate(4, seed=6):
+        plain, other = PARSER.k_best(sentence, 4), curved.k_best(sentence, 4)
+        assert [tree.heads for tree in plain] == [tree.heads for tree in other]
+        assert plain[0].confidence is not None
+        assert other[0].confidence is not None
+        assert plain[0].confidence.words.tolist() != other[0].confidence.words.tolist()
+        assert PARSER.parse(sentence) == curved.parse(sentence)
+
+
+def test_fixed_heads_and_relations_are_certain_on_any_curve() -> None:
+    sentence = random_parser(seed=3, curves=CURVES).parse(
+        Sentence.from_words(["a", "b", "c"]), fixed={2: (3, "nsubj")}, confidence=True
+    )
+    assert sentence.confidence is not None
+    assert sentence.confidence.words[1] == 1.0
+    assert sentence.confidence.words[0] < 1.0
+
+
 def test_a_sentence_without_scores_has_no_confidence() -> None:
     with pytest.raises(ConfigError, match="carries no scores"):
-        without_temperature(Sentence.from_words(["so"], heads=[0], deprels=["root"]), roots="single")
+        unfitted_confidence(Sentence.from_words(["so"], heads=[0], deprels=["root"]), roots="single")

@@ -94,6 +94,28 @@ def test_marginals_are_the_shares_of_all_trees(n: int, count: int, roots: Roots)
 
 @both_roots
 @sizes
+@pytest.mark.usefixtures("any_arithmetic")
+def test_entropy_is_that_of_all_trees(n: int, count: int, roots: Roots) -> None:
+    for scores in hard_arc_scores(n, count):
+        distribution = TreeDistribution(scores, roots=roots)
+        if distribution.log_partition == -np.inf:
+            continue
+        totals = tree_scores(scores, all_trees(n, roots))
+        totals = totals[totals > -np.inf] - totals.max()
+        shares = np.exp(totals) / np.exp(totals).sum()
+        expected = np.log(np.exp(totals).sum()) - (shares * totals).sum()
+        assert distribution.entropy == pytest.approx(expected, rel=1e-9, abs=1e-9 * max(1, -totals.min()))
+
+
+def test_entropy_where_every_tree_has_forbidden_arcs_is_that_of_the_trees_with_the_fewest() -> None:
+    nothing = np.full((3, 4), -np.inf)
+    assert TreeDistribution(nothing, roots="any").entropy == pytest.approx(math.log(16))
+    assert TreeDistribution(nothing, roots="single").entropy == pytest.approx(math.log(9))
+    assert TreeDistribution(np.zeros((1, 2))).entropy == 0
+
+
+@both_roots
+@sizes
 def test_probabilities_of_all_trees_sum_to_one(n: int, count: int, roots: Roots) -> None:
     for scores in islice(hard_arc_scores(n, count), 24):
         candidates = all_trees(n, roots)[:200] if n == 6 else all_trees(n, roots)

@@ -151,6 +151,24 @@ def test_confidence_goes_to_misc_and_a_comment_and_nothing_else_changes(end: str
     assert end.join(lines).count("\r") == (0 if end == "\n" else len(lines) - 1)
 
 
+def test_confidence_in_tags_is_written_where_the_network_chose_them(tmp_path: Path) -> None:
+    sentence = Sentence.from_words(["so", "what"], upos=["ADV", "_"], xpos=["RB", "_"])
+    parser = random_parser({"tags": True, "columns": ("form",)})
+    (parsed,) = parser.parse([sentence], confidence=True)
+    given, tagged = parsed[0], parsed[1]
+    assert list(given.tag_confidence) == ["feats", "lemma"]
+    assert list(tagged.tag_confidence) == ["upos", "xpos", "feats", "lemma"]
+    written = with_confidence_columns(parsed)
+    assert list(written[0].misc)[4:] == ["FeatsProb", "LemmaProb"]
+    assert list(written[1].misc)[4:] == ["UposProb", "XposProb", "FeatsProb", "LemmaProb"]
+    assert float(written[1].misc["UposProb"]) == pytest.approx(tagged.tag_confidence["upos"], abs=1e-4)
+    write_parsed([parsed], str(tmp_path / "a.json"), "json")
+    ((first, second),) = [value["tokens"] for value in json.loads((tmp_path / "a.json").read_text())]
+    assert "upos_probability" not in first
+    assert second["lemma_probability"] == round(tagged.tag_confidence["lemma"], 4)
+    assert sentence[0].tag_confidence == {}
+
+
 def test_confidence_has_no_place_in_conllx() -> None:
     sentence = Sentence.from_words(["so", "what"], format="conllx")
     (parsed,) = PARSER.parse([sentence], confidence=True)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from biatt.data.scores import Confidence, Temperature
 from biatt.data.sentence import Sentence
 from biatt.data.toy_treebank import generate
-from biatt.decode.confidence import without_temperature
+from biatt.decode.confidence import unfitted_confidence
 from biatt.errors import ConfigError, FormatError
 from biatt.evaluation.calibration import (
     BINS,
@@ -35,7 +35,7 @@ def parsed(temperature: Temperature) -> list[Sentence]:
 
 def calibrated(temperature: Temperature) -> Calibration:
     sentences = parsed(temperature)
-    return calibrate(GOLD, sentences, unfitted=[without_temperature(s, roots="single") for s in sentences])
+    return calibrate(GOLD, sentences, unfitted=[unfitted_confidence(s, roots="single") for s in sentences])
 
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1, max_size=60))
@@ -94,9 +94,9 @@ def test_nothing_to_compare_is_an_error() -> None:
 
 def test_confidence_without_scores_cannot_be_recomputed() -> None:
     with pytest.raises(ConfigError, match="carries no scores"):
-        without_temperature(GOLD[0], roots="single")
+        unfitted_confidence(GOLD[0], roots="single")
     (sentence, *_) = parsed(Temperature())
-    again = without_temperature(sentence, roots="single")
+    again = unfitted_confidence(sentence, roots="single")
     assert isinstance(sentence.confidence, Confidence)
     assert again.words.tolist() == sentence.confidence.words.tolist()
 

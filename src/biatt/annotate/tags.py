@@ -10,8 +10,9 @@ import numpy as np
 from biatt.annotate import lemmas
 from biatt.annotate.known_lemmas import KnownLemmas
 from biatt.data.columns import FEATS, FORM, LEMMA, UPOS, XPOS
+from biatt.data.curves import NO_CURVES, Curves
+from biatt.data.doubts import LEAST_PROBABLE, Choices
 from biatt.data.doubts import NAMES as DOUBTS
-from biatt.data.doubts import Choices
 from biatt.data.scores import Floats, log_softmax
 from biatt.data.sentence import Sentence
 from biatt.encoding.labels import Labels
@@ -101,6 +102,41 @@ class Tags:
                 probabilities[some] = np.exp(log_softmax(scores[some]))
                 choices[kind] = Choices(probabilities, scores.argmax(-1), names)
         return choices
+
+    def confidence(
+        self, tagged: Sentence, label_scores: Floats, words: Words, curves: Curves = NO_CURVES
+    ) -> dict[str, Floats]:
+        """(n,) for each kind: the probability of what was written for these words; NaN for other words.
+
+        The probability of a lemma is that of all rules that give it, LEAST_PROBABLE if no probable rule does.
+        """
+        confidence = {}
+        for (kind, names), part, some in zip(
+            self.labels.kinds.items(), self.labels.slices, words, strict=True
+        ):
+            values: Floats = np.full(len(tagged), np.nan)
+            scores = label_scores[list(some), part].astype(np.float64)
+            if kind == "lemma":
+                rows = [tagged.rows[word] for word in some]
+                values[some] = _lemma_probabilities(rows, names, np.exp(log_softmax(scores)))
+            else:
+                values[some] = np.exp(log_softmax(scores).max(-1))
+            curve = curves.get(kind)
+            confidence[kind] = values if curve is None else curve.at(values)
+        return confidence
+
+
+def _lemma_probabilities(
+    rows: Sequence[Sequence[str]], rules: Sequence[str], probabilities: Floats
+) -> Floats:
+    """The probability of the lemma of each word; `probabilities` (words, rules) are those of the rules."""
+    result = np.zeros(len(rows))
+    pairs = zip(*(axis.tolist() for axis in np.nonzero(probabilities >= LEAST_PROBABLE)), strict=True)
+    for word, rule in pairs:
+        row = rows[word]
+        if lemmas.apply(rules[rule], row[FORM]).lower() == row[LEMMA].lower():
+            result[word] += probabilities[word, rule]
+    return np.maximum(result, LEAST_PROBABLE)
 
 
 def gold_columns(sentence: Sentence) -> dict[str, list[str]]:

@@ -113,6 +113,17 @@ class Word:
         return None if confidence is None else float(confidence.words[self._index])
 
     @property
+    def tag_confidence(self) -> dict[str, float]:
+        """The model's probabilities of the upos, xpos, feats and lemma that it has written, if asked for.
+
+        What the input had, and what an older model's separate tagger has written, has none.
+        """
+        confidence = self.sentence.confidence
+        tags = {} if confidence is None else confidence.tags
+        values = {kind: float(column[self._index]) for kind, column in tags.items()}
+        return {kind: value for kind, value in values.items() if value == value}
+
+    @property
     def start_char(self) -> int:
         """Where the word begins in the text.
 

@@ -7,18 +7,20 @@ from types import MappingProxyType
 
 import numpy as np
 
+from biatt.data.curves import NO_CURVES, Curves, calibrated
 from biatt.data.doubts import Choices, write_doubts
-from biatt.data.scores import Floats, Scores, Temperature, log_softmax
+from biatt.data.scores import Floats, Scores, Temperature
 from biatt.data.sentence import SENT_ID, Sentence
-from biatt.decode.arc_scores import Heads, head_distribution
-from biatt.decode.confidence import SentenceConfidence
+from biatt.decode.arc_scores import head_distribution
+from biatt.decode.confidence import SentenceConfidence, relation_probabilities
 from biatt.decode.constraints import FREE, Constraints
 from biatt.decode.decoders import heads as decoded_heads
 from biatt.decode.k_best import k_best
 from biatt.errors import FormatError
 from biatt.options import Decoder, Roots
 
-NO_TAGS: Mapping[str, Choices] = MappingProxyType({})
+NO_CHOICES: Mapping[str, Choices] = MappingProxyType({})
+NO_TAGS: Mapping[str, Floats] = MappingProxyType({})
 
 
 def default_roots(sentence: Sentence) -> Roots:
@@ -36,15 +38,17 @@ def with_best_tree(
     fill_deps: bool = False,
     confidence: bool = False,
     probabilities: bool = False,
-    tags: Mapping[str, Choices] = NO_TAGS,
+    tags: Mapping[str, Choices] = NO_CHOICES,
+    tag_confidence: Mapping[str, Floats] = NO_TAGS,
     temperature: Temperature = Temperature(),  # noqa: B008 (it cannot change)
+    curves: Curves = NO_CURVES,
     constraints: Constraints = FREE,
 ) -> Sentence:
     """A copy of the sentence with the best tree that meets the constraints.
 
     `relations` are the names of the relations that are scored. With `confidence`, the copy carries its
-    confidence and scores. With `probabilities`, MISC has other choices where the best is not certain, also
-    those of `tags`. All of these are probabilities given the constraints.
+    confidence, also that in its tags, and scores. With `probabilities`, MISC has other choices where the best
+    is not certain, also those of `tags`. All of these are probabilities given the constraints.
     """
     roots = roots or default_roots(sentence)
     _refuse(sentence, constraints.fault(len(sentence), decoder=decoder, roots=roots))
@@ -53,20 +57,25 @@ def with_best_tree(
     _refuse(sentence, constraints.unmet(heads, decoder=decoder, roots=roots))
     relation_scores, relations = constraints.on_relations(scores.relation_scores(heads), relations)
     in_tree = (
-        SentenceConfidence(scores, roots=roots, temperature=temperature, constraints=constraints)
+        SentenceConfidence(
+            scores, roots=roots, temperature=temperature, curves=curves, constraints=constraints
+        )
         if confidence
         else None
     )
-    parsed = _with_heads(
-        sentence, scores, heads, relation_scores, relations, fill_deps=fill_deps, confidence=in_tree
-    )
+    names = [relations[i] for i in np.argmax(relation_scores, -1)]
+    parsed = sentence.with_tree(heads.tolist(), names, fill_deps=fill_deps)
+    if in_tree is not None:
+        parsed.scores, parsed.confidence = scores, in_tree.of(heads, relation_scores, tag_confidence)
     if probabilities:
         numbers = [str(head) for head in range(len(heads) + 1)]
-        of_relations = np.exp(log_softmax(relation_scores / temperature.relations))
+        of_relations = relation_probabilities(relation_scores, temperature)
         of_heads = np.exp(constraints.on_heads(head_distribution(scores, temperature.arcs)))
         choices = {
-            "head": Choices(of_heads, heads, numbers),
-            "deprel": Choices(of_relations, np.argmax(relation_scores, -1), relations),
+            "head": Choices(calibrated(of_heads, curves.get("head")), heads, numbers),
+            "deprel": Choices(
+                calibrated(of_relations, curves.get("relation")), np.argmax(relation_scores, -1), relations
+            ),
             **tags,
         }
         write_doubts(parsed, choices)
@@ -81,7 +90,9 @@ def with_k_best_trees(
     *,
     roots: Roots | None = None,
     fill_deps: bool = False,
+    tag_confidence: Mapping[str, Floats] = NO_TAGS,
     temperature: Temperature,
+    curves: Curves = NO_CURVES,
     constraints: Constraints = FREE,
 ) -> list[Sentence]:
     """Copies of the sentence with the k most probable trees that meet the constraints, best first.
@@ -93,16 +104,18 @@ def with_k_best_trees(
     """
     roots = roots or default_roots(sentence)
     _refuse(sentence, constraints.fault(len(sentence), decoder="mst", roots=roots))
-    confidence = SentenceConfidence(scores, roots=roots, temperature=temperature, constraints=constraints)
+    confidence = SentenceConfidence(
+        scores, roots=roots, temperature=temperature, curves=curves, constraints=constraints
+    )
     trees = [heads for heads, _ in k_best(confidence.tree_scores, k, roots=roots)]
     _refuse(sentence, constraints.unmet(trees[0], decoder="mst", roots=roots))
     copies = []
     for heads in trees:
         if not constraints.unmet(heads, decoder="mst", roots=roots):
             relation_scores, names = constraints.on_relations(scores.relation_scores(heads), relations)
-            copy = _with_heads(
-                sentence, scores, heads, relation_scores, names, fill_deps=fill_deps, confidence=confidence
-            )
+            best = [names[i] for i in np.argmax(relation_scores, -1)]
+            copy = sentence.with_tree(heads.tolist(), best, fill_deps=fill_deps)
+            copy.scores, copy.confidence = scores, confidence.of(heads, relation_scores, tag_confidence)
             copies.append(copy)
     for rank, copy in enumerate(copies[1:], 2):
         copy.verbatim = [
@@ -115,21 +128,3 @@ def _refuse(sentence: Sentence, fault: str) -> None:
     """Raise an error if the constraints on a sentence have a fault."""
     if fault:
         raise FormatError(fault, source=sentence.source, line=sentence.line)
-
-
-def _with_heads(
-    sentence: Sentence,
-    scores: Scores,
-    heads: Heads,
-    relation_scores: Floats,
-    relations: Sequence[str],
-    *,
-    fill_deps: bool,
-    confidence: SentenceConfidence | None,
-) -> Sentence:
-    names = [relations[i] for i in np.argmax(relation_scores, -1)]
-    parsed = sentence.with_tree(heads.tolist(), names, fill_deps=fill_deps)
-    if confidence is not None:
-        parsed.scores = scores
-        parsed.confidence = confidence.of(heads, relation_scores)
-    return parsed

@@ -3,13 +3,22 @@
 The two directions' attentions give every word a distribution over heads, aˡ · aʳ normalised. These give every
 tree a probability: the product of its arcs' probabilities, normalised over all trees (`distribution`). Both
 are computed at a temperature that was fitted on dev data after training (`temperature`).
+
+What is said about single words, heads, arcs and relations, is then read off curves, fitted in the same way
+(`data.curves`). They change no order of a word's choices and no distribution over trees, so that the best
+tree and the order of the k best trees do not depend on them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from copy import copy
+from functools import cached_property
+
 import numpy as np
 import numpy.typing as npt
 
+from biatt.data.curves import NO_CURVES, Curves, calibrated
 from biatt.data.scores import Confidence, Floats, Scores, Temperature, log_softmax
 from biatt.data.sentence import Sentence
 from biatt.decode.arc_scores import head_distribution
@@ -31,31 +40,61 @@ class SentenceConfidence:
         *,
         roots: Roots,
         temperature: Temperature = Temperature(),  # noqa: B008 (it cannot change)
+        curves: Curves = NO_CURVES,
         constraints: Constraints = FREE,
     ) -> None:
-        self.temperature = temperature
+        self.temperature, self.curves = temperature, curves
         self.heads = constraints.on_heads(head_distribution(scores, temperature.arcs))
         self.tree_scores = constraints.on_trees(self.heads)
         self.trees = TreeDistribution(self.tree_scores, roots=roots)
         self.agreement = 1 - hellinger(scores)
 
-    def of(self, heads: npt.ArrayLike, relation_scores: Floats) -> Confidence:
-        """Confidence in a tree with these heads, and with the best relations given the heads."""
+    def on(self, curves: Curves) -> SentenceConfidence:
+        """The same distributions on other curves."""
+        other = copy(self)
+        other.curves = curves
+        for name in ("_head_rows", "_arc_rows"):
+            other.__dict__.pop(name, None)
+        return other
+
+    @cached_property
+    def _head_rows(self) -> Floats:
+        return calibrated(np.exp(self.heads), self.curves.get("head"))
+
+    @cached_property
+    def _arc_rows(self) -> Floats:
+        return calibrated(self.trees.marginals, self.curves.get("arc"))
+
+    def of(
+        self, heads: npt.ArrayLike, relation_scores: Floats, tags: Mapping[str, Floats] | None = None
+    ) -> Confidence:
+        """Confidence in a tree with these heads, and with the best relations given the heads.
+
+        `tags` is the confidence in tags and lemmas.
+        """
         heads = np.asarray(heads)
         words = np.arange(len(heads))
-        relations = log_softmax(relation_scores / self.temperature.relations)
+        relations = relation_probabilities(relation_scores, self.temperature)
         return Confidence(
-            heads=np.exp(self.heads[words, heads]),
-            arcs=self.trees.marginals[words, heads],
+            heads=self._head_rows[words, heads],
+            arcs=self._arc_rows[words, heads],
             agreement=self.agreement,
-            relations=np.exp(relations.max(-1)),
+            relations=calibrated(relations, self.curves.get("relation")).max(-1),
             log_probability=self.trees.log_probability(heads),
+            entropy=self.trees.entropy,
             temperature=self.temperature,
+            tags=tags or {},
         )
 
 
-def without_temperature(sentence: Sentence, *, roots: Roots) -> Confidence:
-    """The confidence of a sentence that was parsed with confidence, recomputed at temperature 1."""
+def relation_probabilities(relation_scores: Floats, temperature: Temperature) -> Floats:
+    """Probabilities of the relations of each word, (n, R), in double precision."""
+    probabilities: Floats = np.exp(log_softmax(relation_scores.astype(np.float64) / temperature.relations))
+    return probabilities
+
+
+def unfitted_confidence(sentence: Sentence, *, roots: Roots) -> Confidence:
+    """The confidence of a sentence that was parsed with confidence, at temperature 1 and without curves."""
     if sentence.scores is None:
         raise ConfigError("The sentence carries no scores: parse it with confidence.")
     relation_scores = sentence.scores.relation_scores(sentence.heads)

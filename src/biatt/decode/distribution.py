@@ -64,15 +64,31 @@ class TreeDistribution:
         return score if score == -math.inf else min(score - self._elimination.log_z, 0.0)
 
     @cached_property
+    def entropy(self) -> float:
+        """The entropy in nats: log Z less the expected score of a tree, which the marginals give.
+
+        If every tree has forbidden arcs, it is that of the trees with the fewest.
+        """
+        scores, done = self._possible
+        expected = np.multiply(scores, self.marginals, where=self.marginals > 0, out=np.zeros_like(scores))
+        return max(done.log_z - math.fsum(expected.flat), 0.0)
+
+    @cached_property
+    def _possible(self) -> tuple[Matrix, _Elimination]:
+        """The scores, and their elimination; if every tree has forbidden arcs, with penalties for these."""
+        if self._elimination.log_z > -np.inf:
+            return self._scores, self._elimination
+        scores = _penalised(self._scores)
+        return scores, _eliminated(scores, self._single)
+
+    @cached_property
     def marginals(self) -> Matrix:
         """The probability of every arc over all trees, (n, n + 1); each row sums to 1.
 
         If every tree has forbidden arcs, the trees with the fewest take the place of all, as in `decoders`;
         each forbidden arc is then as far below the best of its row as any other.
         """
-        done = self._elimination
-        if done.log_z == -np.inf:
-            done = _eliminated(_penalised(self._scores), self._single)
+        done = self._possible[1]
         gradients = _log_gradients if done.in_logs else _gradients
         slopes = gradients(done.factors, done.pivots, self._single)
         _swap(slopes, done.swapped)

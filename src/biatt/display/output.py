@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
+from math import isnan
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -101,15 +102,11 @@ def _as_dict(sentence: Sentence) -> dict[str, Any]:
     confidence = sentence.confidence
     if confidence is not None:
         result["log_probability"] = _rounded(confidence.log_probability)
-        columns = {
-            "confidence": confidence.words,
-            "head_probability": confidence.heads,
-            "arc_probability": confidence.arcs,
-            "agreement": confidence.agreement,
-            "relation_probability": confidence.relations,
-        }
+        columns = confidence.columns
         for i, token in enumerate(tokens):
-            token |= {name: _rounded(float(values[i])) for name, values in columns.items()}
+            token |= {
+                name: round(float(values[i]), 4) for name, values in columns.items() if not isnan(values[i])
+            }
     return result
 
 
@@ -152,11 +149,13 @@ def with_confidence_columns(sentence: Sentence) -> Sentence:
         "ArcProb": confidence.arcs,
         "Agree": confidence.agreement,
         "RelProb": confidence.relations,
+        **{f"{kind.title()}Prob": values for kind, values in confidence.tags.items()},
     }
     log_probability = confidence.log_probability + 0.0  # never −0
     copy = sentence.with_comment(f"{TREE_COMMENT}{log_probability:.4f}")
     for i, row in enumerate(copy.rows):
         items = [item for item in row[MISC].split("|") if item != "_"]
         kept = [item for item in items if item.partition("=")[0] not in columns]
-        row[MISC] = "|".join([*kept, *(f"{name}={values[i]:.4f}" for name, values in columns.items())])
+        new = [f"{name}={values[i]:.4f}" for name, values in columns.items() if not isnan(values[i])]
+        row[MISC] = "|".join([*kept, *new])
     return copy

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from biatt.data.columns import FEATS, LEMMA, UPOS, XPOS
 from biatt.data.files import replacing
 from biatt.data.scores import Confidence, Temperature
 from biatt.data.sentence import Sentence
@@ -26,7 +27,13 @@ CLAIMS = {
     "arc": "ArcProb: the head is correct",
     "relation": "RelProb: the relation is correct, if the head is",
     "word": "ArcProb × RelProb: head and relation are correct",
+    "upos": "UposProb: the UPOS is correct",
+    "xpos": "XposProb: the XPOS is correct",
+    "feats": "FeatsProb: the features are correct",
+    "lemma": "LemmaProb: the lemma is correct",
 }
+TAGS = {"upos": UPOS, "xpos": XPOS, "feats": FEATS, "lemma": LEMMA}  # claims about columns
+LARGE_BIN = 500  # words, more of which make the error of a single bin worth showing
 
 
 class Bin(NamedTuple):
@@ -54,9 +61,14 @@ def calibration_error(bins: Sequence[Bin]) -> float:
     return sum(bin.words * abs(bin.accuracy - bin.confidence) for bin in bins) / words
 
 
+def largest_error(bins: Sequence[Bin]) -> float:
+    """The largest distance of accuracy from confidence in a bin of more than LARGE_BIN words."""
+    return max((abs(bin.accuracy - bin.confidence) for bin in bins if bin.words > LARGE_BIN), default=0.0)
+
+
 @dataclass(frozen=True)
 class Calibration:
-    """The reliability of each kind of probability, with the fitted temperature and, if given, without it."""
+    """The reliability of each kind of probability, as fitted and, if given, without the fit."""
 
     words: int
     temperature: Temperature
@@ -73,20 +85,25 @@ class Calibration:
         }
 
     def tables(self) -> list[Table]:
-        """The calibration errors, and the bins of the probability that a word is correct."""
+        """The calibration errors, and the bins of the probability that a word is correct.
+
+        The largest error is that of a single bin with more than LARGE_BIN words.
+        """
         errors: list[Row] = []
-        for claim, text in CLAIMS.items():
-            unfitted = None if self.unfitted is None else calibration_error(self.unfitted[claim])
-            errors.append((text, percent(calibration_error(self.fitted[claim])), percent(unfitted)))
-        bins: list[Row] = [
+        for claim, bins in self.fitted.items():
+            before = None if self.unfitted is None else self.unfitted.get(claim)
+            unfitted = None if before is None else calibration_error(before)
+            error, largest = calibration_error(bins), largest_error(bins)
+            errors.append((CLAIMS[claim], percent(error), percent(largest), percent(unfitted)))
+        words: list[Row] = [
             (f"{bin.confidence:.2f}", bin.words, percent(bin.confidence), percent(bin.accuracy))
             for bin in self.fitted["word"]
         ]
         arcs, relations = self.temperature
         title = f"Expected calibration error; temperature {arcs:g}, of relations {relations:g}"
         return [
-            Table(title, ("probability", "%", "unfitted, %"), errors),
-            Table("Head and relation", ("about", "words", "mean probability, %", "correct, %"), bins),
+            Table(title, ("probability", "error, %", "largest, %", "unfitted, %"), errors),
+            Table("Head and relation", ("about", "words", "mean probability, %", "correct, %"), words),
         ]
 
 
@@ -97,7 +114,7 @@ def calibrate(
 
     gold: the sentences with gold trees.
     parsed: the same sentences, parsed with confidence.
-    unfitted: the confidence of the same trees without the model's temperature, to be shown beside it.
+    unfitted: the confidence of the same trees without temperature and curves, to be shown beside it.
     """
     gold, parsed = gold_sentences(gold), system_sentences(parsed)
     scored_trees(gold, "conllx", "include", allow_cycles=False)
@@ -123,12 +140,20 @@ def _reliabilities(
     def joined(name: str) -> npt.NDArray[np.float64]:
         return np.concatenate([getattr(sentence, name) for sentence in confidence])
 
-    return {
+    result = {
         "head": reliability(joined("heads"), heads),
         "arc": reliability(joined("arcs"), heads),
         "relation": reliability(joined("relations")[heads], relations[heads]),
         "word": reliability(joined("words"), heads & relations),
     }
+    for kind, column in TAGS.items():
+        if all(kind in sentence.tags for sentence in confidence):
+            probabilities = np.concatenate([sentence.tags[kind] for sentence in confidence])
+            pairs = [(a.rows, b.rows) for a, b in zip(gold, parsed, strict=True)]
+            correct = [x[column] == y[column] for a, b in pairs for x, y in zip(a, b, strict=True)]
+            written = ~np.isnan(probabilities)
+            result[kind] = reliability(probabilities[written], np.array(correct)[written])
+    return result
 
 
 def _as_dict(claims: dict[str, list[Bin]]) -> dict[str, Any]:
@@ -150,8 +175,8 @@ def draw(calibration: Calibration, path: str | Path) -> None:
     figure = Figure(figsize=(5, 4.5), layout="constrained")
     axes = figure.subplots()
     axes.plot([0, 1], [0, 1], color="tab:gray", linewidth=1)
-    lines = [] if calibration.unfitted is None else [(calibration.unfitted, "--", "no temperature")]
-    for claims, style, name in (*lines, (calibration.fitted, "-", "temperature")):
+    lines = [] if calibration.unfitted is None else [(calibration.unfitted, "--", "unfitted")]
+    for claims, style, name in (*lines, (calibration.fitted, "-", "fitted")):
         for claim, colour in (("arc", "tab:blue"), ("word", "tab:orange")):
             bins = claims[claim]
             label = f"{claim}, {name}: ECE {100 * calibration_error(bins):.1f} %"

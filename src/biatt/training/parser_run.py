@@ -21,12 +21,12 @@ from biatt.data.sentence import Sentence
 from biatt.decode.apply import default_roots
 from biatt.decode.arc_scores import Heads
 from biatt.decode.decoders import mst
-from biatt.decode.temperature import fitted
 from biatt.encoding.batches import Batch, collate, in_batches, with_dropout
 from biatt.encoding.labels import NO_LABEL, Labels
 from biatt.encoding.vocabulary import Encoded, Indices, Vocabulary
 from biatt.encoding.word_vectors import WordVectors
 from biatt.evaluation.trees import compared_relations, scored_trees, scoring_options
+from biatt.fit_confidence import ConfidenceFit
 from biatt.model_folder import ENCODER, member_folder, write_reference
 from biatt.network.autograd import FUSED
 from biatt.network.contextual import ContextualEncoder
@@ -314,8 +314,7 @@ class ParserRun(Run):
             write_reference(self.folder, encoder.reference)
             parser.encoder = encoder
         if last:
-            gold = [(sentence.heads, sentence.relations) for sentence in self.dev]
-            parser.temperature = fitted(parser.scores(self.dev_sentences, retag=bool(self.labels)), gold)
+            ConfidenceFit(parser, self.dev_sentences).apply(parser)
         parser.write(self.folder)
 
     def _written_encoder(

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from biatt.config import Config
-from biatt.decode.temperature import fitted
 from biatt.encoding.word_vectors import WordVectors, read_vectors
 from biatt.errors import ConfigError
 from biatt.evaluation.metrics import evaluate
+from biatt.fit_confidence import ConfidenceFit
 from biatt.model_folder import TOKENISER, is_finished, member_folder
 from biatt.parser import Parser
 from biatt.presets import PipelineConfig, of_pipeline, preset
@@ -146,10 +146,7 @@ def _finished(
         best = best_record(out)
     else:
         dev, retag = treebank.dev, parser.tags is not None
-        gold = [parser.vocabulary.encode(sentence) for sentence in dev]
-        parser.temperature = fitted(
-            parser.scores(dev, retag=retag), [(sentence.heads, sentence.relations) for sentence in gold]
-        )
+        ConfidenceFit(parser, dev).apply(parser)
         result = evaluate(dev, parser.parse(dev, retag=retag))
         best = {"dev_uas": result.uas, "dev_las": result.las, "epoch": "each member's own"}
         best[SILVER] = best_record(out).get(SILVER)

@@ -60,21 +60,37 @@ def calibrate(
     plot: Annotated[
         Path | None, output_option(metavar="FILE", help="PNG file for a reliability diagram.")
     ] = None,
+    fit: Annotated[
+        bool,
+        typer.Option(
+            "--fit",
+            help="Fit the confidence of the model to GOLD first, and store it in the model folder. The "
+            "figures are then cross-validated: each sentence's are those of a fit without it.",
+        ),
+    ] = False,
     threads: Threads = 1,
     as_json: AsJson = False,
 ) -> None:
     """Measure calibration: accuracy at each level of confidence.
 
-    A model with a tagger parses with its tags, not with those of the file.
+    A model that chooses tags parses with its tags, not with those of the file.
     """
     from biatt.decode.apply import default_roots
-    from biatt.decode.confidence import without_temperature
+    from biatt.decode.confidence import unfitted_confidence
     from biatt.evaluation.calibration import draw
+    from biatt.model_folder import find_model
 
     parser, sentences = biatt.load(model), list(biatt.read(gold, trees=True))
-    retag = parser.tagger is not None
-    parsed = list(parser.parse(sentences, confidence=True, threads=threads, retag=retag))
-    unfitted = [without_temperature(s, roots=default_roots(s)) for s in parsed if len(s)]
+    if fit:
+        from biatt.fit_confidence import ConfidenceFit
+
+        fitted = ConfidenceFit(parser, sentences, threads=threads)
+        parsed = fitted.cross_validated()
+        fitted.apply(parser)
+        parser.write_confidence(find_model(model))
+    else:
+        parsed = list(parser.parse(sentences, confidence=True, threads=threads, retag=parser.chooses_tags))
+    unfitted = [unfitted_confidence(s, roots=default_roots(s)) for s in parsed if len(s)]
     result = biatt.calibrate(sentences, parsed, unfitted=unfitted)
     if plot:
         draw(result, plot)
