@@ -114,23 +114,28 @@ def test_trees_have_arrows_at_the_words(treebank: Path) -> None:
 
 
 def test_pictures_mark_the_words(treebank: Path) -> None:
-    picture = ElementTree.fromstring(written(treebank, "{lemma:draw} >obj {}", "svg"))
-    marked = [item.text for item in picture.iter() if item.get("class") == "word marked"]
-    assert marked == ["drew", "us"]
+    picture = ElementTree.fromstring(written(treebank, "{lemma:draw}=verb >obj {}", "svg"))
+    classes = [item.get("class") for item in picture.iter()]
+    assert classes.count("biatt-highlight") == 2
+    assert [name.text for item in picture.iter() if item.get("class") == "biatt-names" for name in item] == [
+        "verb"
+    ]
 
 
 def test_no_match_is_no_error_except_for_a_picture(treebank: Path) -> None:
     assert written(treebank, "{lemma:absent}", "text") == written(treebank, "{lemma:absent}", "conllu") == ""
-    with pytest.raises(ConfigError, match="nothing to draw"):
+    with pytest.raises(ConfigError, match="no sentence to draw"):
         written(treebank, "{lemma:absent}", "svg")
 
 
 def test_the_suffix_gives_the_format(treebank: Path) -> None:
     for suffix, format in SUFFIXES.items():
-        search_file(treebank, PATTERN, treebank.with_name(f"x{suffix}"))
-        assert treebank.with_name(f"x{suffix}").read_text(encoding="utf-8") == written(
-            treebank, PATTERN, format
-        )
+        target = treebank.with_name(f"x{suffix}")
+        search_file(treebank, PATTERN, target)
+        if format == "png":
+            assert target.read_bytes().startswith(b"\x89PNG")
+        else:
+            assert target.read_text(encoding="utf-8") == written(treebank, PATTERN, format)
     with pytest.raises(ConfigError, match=r"the suffix \.pdf is unknown"):
         search_file(treebank, PATTERN, treebank.with_name("x.pdf"))
 
@@ -139,7 +144,7 @@ def test_what_a_file_says_cannot_steer_a_terminal(tmp_path: Path) -> None:
     evil = Sentence.from_words(["\x1b[2J"], heads=[0], deprels=["root"])
     biatt.write([evil.with_comment("# sent_id = \x1b[1m")], tmp_path / "evil.conllu")
     for format in get_args(SearchFormat):
-        if format != "conllu":  # which keeps every byte
+        if format not in ("conllu", "png"):  # CoNLL-U keeps every byte, and no terminal shows PNG
             assert "\x1b" not in written(tmp_path / "evil.conllu", "{}=a", format)
 
 

@@ -7,8 +7,15 @@ from typing import Literal, TypedDict
 
 ConllFormat = Literal["conllu", "conllx"]
 InputFormat = Literal["text", "tokens", "conllu", "conllx"]
-OutputFormat = Literal["conllu", "conllx", "tree", "json", "svg", "png", "attention"]
-SearchFormat = Literal["text", "conllu", "json", "tree", "svg"]
+OutputFormat = Literal["conllu", "conllx", "tree", "json", "svg", "png", "html", "attention"]
+SearchFormat = Literal["text", "conllu", "json", "tree", "svg", "png", "html"]
+PictureFormat = Literal["svg", "png", "html"]
+ViewFormat = Literal["tree", "svg", "png", "html"]
+
+Theme = Literal["auto", "light", "dark"]  # of pictures; auto follows the colour scheme of the reader's screen
+WordLine = Literal["lemma", "upos", "xpos"]  # what pictures can show below the words
+WORD_LINES: tuple[WordLine, ...] = ("upos",)  # what they show by default
+WRAP = 1200  # pixels, the width beyond which the picture of a sentence is broken into rows
 
 Decoder = Literal["mst", "argmax", "projective"]
 Roots = Literal["single", "any"]  # number of words whose head is ROOT

@@ -10,18 +10,21 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from biatt.data.conll import read, write
-from biatt.data.files import COMPRESSED, writing
+from biatt.data.files import writing
 from biatt.data.patterns import ATTRIBUTES, MAPS
 from biatt.data.search import Match, Search
 from biatt.data.sentence import Sentence
 from biatt.data.visible import json_text, visible
+from biatt.display.output import known_suffix
 from biatt.errors import ConfigError
-from biatt.options import SearchFormat
+from biatt.options import PictureFormat, SearchFormat
 
 SUFFIXES: dict[str, SearchFormat] = {
     ".conllu": "conllu",
     ".jsonl": "json",
     ".svg": "svg",
+    ".png": "png",
+    ".html": "html",
     ".txt": "text",
 }
 MATCH_COMMENT = "# match = "
@@ -49,12 +52,12 @@ def search_file(
     Without `format`, the suffix of the target decides; "-" and a stream get text, a line for each match. A
     sentence that matches is written as soon as it has been read.
     """
-    format = format or _format_for(target)
+    format = format or SUFFIXES.get(known_suffix(target, SUFFIXES), "text")
     found = _found(source, Search(pattern))
     if format == "conllu":
         write(map(_commented, found), target)
-    elif format == "svg":
-        _write_svg(found, target)
+    elif format in ("svg", "png", "html"):
+        _write_pictures(found, target, format, title=pattern)
     else:
         lines = {"text": _text(_colour_wanted(target)), "json": _json, "tree": _tree}[format]
         with writing(target) as stream:
@@ -81,17 +84,6 @@ def _found(source: str | Path | BinaryIO, search: Search) -> Iterator[Found]:
     for sentence in read(source):
         if matches := list(search.find(sentence)):
             yield Found(sentence, matches)
-
-
-def _format_for(target: str | Path | BinaryIO) -> SearchFormat:
-    if not isinstance(target, (str, Path)):
-        return "text"
-    path = Path(target)
-    suffix = Path(path.stem if path.suffix in COMPRESSED else path.name).suffix.lower()
-    if suffix and suffix not in SUFFIXES:
-        known = ", ".join(SUFFIXES)
-        raise ConfigError(f"{target}: the suffix {suffix} is unknown; use one of {known}, or --format.")
-    return SUFFIXES.get(suffix, "text")
 
 
 def _value_of(attribute: str, search: Search) -> Callable[[Match], str]:
@@ -206,12 +198,11 @@ def _commented(found: Found) -> Sentence:
     return sentence
 
 
-def _write_svg(found: Iterable[Found], target: str | Path | BinaryIO) -> None:
-    from biatt.display.png import stacked
-    from biatt.display.svg import tree_svg
+def _write_pictures(
+    found: Iterable[Found], target: str | Path | BinaryIO, format: PictureFormat, *, title: str
+) -> None:
+    from biatt.display.pages import write_pictures
+    from biatt.display.svg import tree_picture
 
-    pictures = [tree_svg(sentence, marked=_names_by_word(matches)) for sentence, matches in found]
-    if not pictures:
-        raise ConfigError("No sentence matches, so that there is nothing to draw.")
-    with writing(target) as stream:
-        stream.write(f"{stacked(pictures)}\n".encode())
+    pictures = (tree_picture(sentence, marked=_names_by_word(matches)) for sentence, matches in found)
+    write_pictures(pictures, target, format, title=title)

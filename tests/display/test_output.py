@@ -6,7 +6,6 @@ import gzip
 import io
 import json
 from pathlib import Path
-from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -16,7 +15,7 @@ from biatt.data.conll import read, write
 from biatt.data.sentence import Sentence
 from biatt.data.toy_treebank import generate
 from biatt.display.output import format_for, with_confidence_columns, write_parsed
-from biatt.display.svg import tree_svg
+from biatt.display.svg import tree_picture
 from biatt.display.terminal import tree_text
 from biatt.errors import ConfigError
 from builders import random_parser
@@ -36,6 +35,7 @@ SENTENCES = generate(3, seed=9)
         ("a.jsonl", False, "json"),
         ("a.svg", True, "svg"),
         ("a.png", True, "png"),
+        ("a.html", True, "html"),
         ("a.txt", False, "tree"),
         ("a.jsonl.gz", False, "json"),
         ("a.json.xz", False, "json"),
@@ -51,7 +51,7 @@ def test_format_that_a_target_asks_for(target: str, terminal: bool, format: str 
 @pytest.mark.parametrize("target", ["a.doc", "a.conll", "a.tree", "a.attention", "a.doc.gz"])
 def test_unknown_suffix_is_refused_with_the_known_ones(target: str) -> None:
     suffix = target.removesuffix(".gz")[1:]
-    known = r"\.conllu, \.conllx, \.txt, \.json, \.jsonl, \.svg, \.png, or --format\.$"
+    known = r"\.conllu, \.conllx, \.txt, \.json, \.jsonl, \.svg, \.png, \.html, or --format\.$"
     with pytest.raises(ConfigError, match=rf"^{target}: the suffix {suffix} is unknown; use one of {known}"):
         format_for(target, terminal=False)
 
@@ -69,15 +69,10 @@ def test_conll_formats_are_turned_into_each_other(tmp_path: Path) -> None:
     assert SENTENCES[0].as_format("conllu") is SENTENCES[0]
 
 
-def test_several_pictures_are_one_document(tmp_path: Path) -> None:
-    write_parsed(SENTENCES, str(tmp_path / "a.svg"), "svg")
-    root = ElementTree.parse(tmp_path / "a.svg").getroot()
-    inner = [child for child in root if child.tag.endswith("svg")]
-    assert len(inner) == len(SENTENCES)
-    assert float(root.attrib["height"]) == sum(float(child.attrib["height"]) for child in inner)
-    assert float(root.attrib["width"]) == max(float(child.attrib["width"]) for child in inner)
-    ends = [float(c.attrib["y"]) + float(c.attrib["height"]) for c in inner]
-    assert ends[:-1] == [float(c.attrib["y"]) for c in inner[1:]]
+def test_pictures_are_written_by_format(tmp_path: Path) -> None:
+    for format, start in (("svg", b"<svg"), ("png", b"\x89PNG"), ("html", b"<!DOCTYPE html>")):
+        write_parsed(SENTENCES, str(tmp_path / "a"), format)  # type: ignore[arg-type]
+        assert (tmp_path / "a").read_bytes().startswith(start)
 
 
 def test_picture_of_nothing_is_refused(tmp_path: Path) -> None:
@@ -118,9 +113,9 @@ def is_single_tree(sentence: Sentence) -> bool:
     return is_tree(sentence.heads) and sentence.heads.count(0) == 1
 
 
-def test_attention_is_png_in_a_png_file(tmp_path: Path) -> None:
+def test_attention_is_png_or_html_in_such_a_file(tmp_path: Path) -> None:
     parsed = list(PARSER.parse(SENTENCES[:1], confidence=True))
-    for name, start in (("a.svg", b"<svg"), ("a", b"<svg"), ("a.png", b"\x89PNG")):
+    for name, start in (("a.svg", b"<svg"), ("a", b"<svg"), ("a.png", b"\x89PNG"), ("a.html", b"<!D")):
         write_parsed(parsed, str(tmp_path / name), "attention")
         assert (tmp_path / name).read_bytes().startswith(start)
 
@@ -179,7 +174,7 @@ def test_confidence_has_no_place_in_conllx() -> None:
 def test_sentence_shows_its_tree_and_its_attention() -> None:
     (sentence,) = PARSER.parse(generate(1, seed=8), confidence=True)
     assert sentence.tree() == tree_text(sentence)
-    assert sentence._repr_svg_() == sentence.svg() == tree_svg(sentence)
+    assert sentence._repr_svg_() == sentence.svg() == tree_picture(sentence).svg()
     assert sentence.attention is not None
     assert sentence.scores is not None
     np.testing.assert_allclose(sentence.attention.left_to_right, np.exp(sentence.scores.left))

@@ -118,9 +118,42 @@ def test_control_characters_do_not_reach_the_terminal() -> None:
     assert first.index("X") == second.index("X")
 
 
-@pytest.mark.parametrize("heads", [[-1], [2, 1], [0, 3, 2], [0, 9]])
-def test_what_is_no_tree_is_refused(heads: list[int]) -> None:
-    with pytest.raises(
-        FormatError, match=r"^<words>, line 1: the sentence cannot be drawn, .* form no tree\.$"
-    ):
+@pytest.mark.parametrize(
+    ("heads", "fault"),
+    [
+        ([2, 1], r" but a cycle, 1 → 2 → 1; SVG shows it"),
+        ([0, 3, 2], r" but a cycle, 2 → 3 → 2; SVG shows it"),
+        ([0, 9], ""),
+    ],
+)
+def test_what_is_no_tree_is_refused(heads: list[int], fault: str) -> None:
+    start = "^<words>, line 1: the sentence cannot be drawn, because its heads form no tree"
+    with pytest.raises(FormatError, match=rf"{start}{fault}\.$"):
         tree_text(sentence_of(heads))
+
+
+def test_a_word_without_a_head_has_no_line() -> None:
+    assert tree_text(sentence_of([-1, 0, 2, -1, 4])).split("\n") == [
+        "     w1  X  r1",
+        "──┬─ w2  X  r2",
+        "  ╰─ w3  X  r3",
+        "  ┬─ w4  X  r4",
+        "  ╰─ w5  X  r5",
+    ]
+
+
+def test_lemmas_and_tags_are_shown_or_left_out() -> None:
+    sentence = Sentence.from_words(
+        ["Mice", "ran"], lemmas=["mouse", "run"], upos=["NOUN", "VERB"], heads=[2, 0]
+    )
+    assert tree_text(sentence, show=("lemma", "upos")).split("\n") == [
+        "  ╭─ Mice  mouse  NOUN",
+        "──┴─ ran   run    VERB",
+    ]
+    assert tree_text(sentence, show=()).split("\n") == ["  ╭─ Mice", "──┴─ ran"]
+
+
+def test_doubtful_arcs_have_their_probability() -> None:
+    sentence = sentence_of([2, 0])
+    sentence.rows[0][9] = "ArcProb=0.9|RelProb=0.5"
+    assert tree_text(sentence).split("\n") == ["  ╭─ w1  X  r1  45 %", "──┴─ w2  X  r2"]

@@ -13,7 +13,7 @@ from biatt.data.places import Places, parts_of, places_of
 from biatt.data.visible import visible
 from biatt.data.words import Span, Token, Word, part_of
 from biatt.errors import FormatError
-from biatt.options import ConllFormat
+from biatt.options import WORD_LINES, WRAP, ConllFormat, Theme, WordLine
 
 if TYPE_CHECKING:  # a sentence only carries them
     from biatt.data.scores import Confidence, HeadProbabilities, Scores
@@ -201,19 +201,36 @@ class Sentence:
 
         return tree_text(self)
 
-    def svg(self) -> str:
-        """A picture of the tree, which notebooks show."""
-        from biatt.display.svg import tree_svg
+    def svg(
+        self,
+        *,
+        wrap: float | None = WRAP,
+        show: Sequence[WordLine] = WORD_LINES,
+        theme: Theme = "auto",
+    ) -> str:
+        """A picture of the tree, which notebooks show.
 
-        return tree_svg(self)
+        It has rows of up to `wrap` pixels; None keeps it in one row. `show` names what is below the words:
+        "lemma", "upos", "xpos". The theme "auto" follows the reader's colour scheme.
+        """
+        from biatt.display.svg import tree_picture
+
+        return tree_picture(self, wrap=wrap, show=show).svg(theme=theme)
 
     _repr_svg_ = svg
 
-    def png(self) -> bytes:
+    def png(
+        self,
+        *,
+        wrap: float | None = WRAP,
+        show: Sequence[WordLine] = WORD_LINES,
+        theme: Theme = "light",
+    ) -> bytes:
         """The same picture as PNG; needs biatt[png]."""
         from biatt.display.png import to_png
+        from biatt.display.svg import tree_picture
 
-        return to_png(self.svg())
+        return to_png(tree_picture(self, wrap=wrap, show=show), theme=theme)
 
     def find(self, pattern: str) -> list[Match]:
         """All matches of a dependency pattern in Semgrex's notation, such as {upos:VERB} >nsubj {}=subject.

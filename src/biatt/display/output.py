@@ -6,10 +6,10 @@ The modules that draw are imported when they are needed, so that CoNLL output do
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from math import isnan
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Literal
 
 from biatt.data.columns import DEPREL, FORM, HEAD, MISC
 from biatt.data.conll import write
@@ -17,7 +17,7 @@ from biatt.data.files import COMPRESSED, writing
 from biatt.data.sentence import Sentence
 from biatt.data.visible import json_text
 from biatt.errors import ConfigError
-from biatt.options import OutputFormat
+from biatt.options import OutputFormat, PictureFormat
 
 SUFFIXES: dict[str, OutputFormat] = {
     ".conllu": "conllu",
@@ -27,6 +27,7 @@ SUFFIXES: dict[str, OutputFormat] = {
     ".jsonl": "json",
     ".svg": "svg",
     ".png": "png",
+    ".html": "html",
 }
 _COLUMN_NAMES = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 TREE_COMMENT = "# tree_logprob = "
@@ -35,16 +36,23 @@ TREE_COMMENT = "# tree_logprob = "
 def format_for(target: str, *, terminal: bool) -> OutputFormat | None:
     """The format for a target: by its suffix, or a drawing on a terminal; None is CoNLL as it was read.
 
-    A suffix that stands for no format is refused; a name without suffix, or just that of a compressed file,
-    is not.
+    A suffix that stands for no format is refused.
     """
     if target == "-":
         return "tree" if terminal else None
-    suffix = _suffix(target)
-    if suffix and suffix not in SUFFIXES:
-        known = ", ".join(SUFFIXES)
-        raise ConfigError(f"{target}: the suffix {suffix} is unknown; use one of {known}, or --format.")
-    return SUFFIXES.get(suffix)
+    return SUFFIXES.get(known_suffix(target, SUFFIXES))
+
+
+def known_suffix(target: str | Path | BinaryIO, known: Collection[str]) -> str:
+    """The suffix of a target, one of those that are known; others are refused.
+
+    It is empty for "-", for a stream, and for a name without suffix or just with that of a compressed file.
+    """
+    suffix = _suffix(target) if isinstance(target, (str, Path)) else ""
+    if suffix and suffix not in known:
+        listed = ", ".join(known)
+        raise ConfigError(f"{target}: the suffix {suffix} is unknown; use one of {listed}, or --format.")
+    return suffix
 
 
 def write_parsed(
@@ -68,13 +76,13 @@ def write_parsed(
     elif format == "json":
         with writing(target) as stream:
             _write_json(sentences, stream, array=_suffix(target) == ".json")
-    elif format in ("svg", "png", "attention"):
-        _write_picture(sentences, target, format)
+    elif format in ("svg", "png", "html", "attention"):
+        _write_pictures(sentences, target, format)
     else:
         write(_as_conll(sentences, format, confidence), target)
 
 
-def _suffix(target: str) -> str:
+def _suffix(target: str | Path) -> str:
     """The suffix in lower case; of a compressed file, the suffix before that of the compression."""
     path = Path(target)
     return Path(path.stem if path.suffix in COMPRESSED else path.name).suffix.lower()
@@ -115,19 +123,18 @@ def _rounded(value: float) -> float | None:
     return round(value, 4) if math.isfinite(value) else None
 
 
-def _write_picture(sentences: Iterable[Sentence], target: str, format: OutputFormat) -> None:
-    from biatt.display.attention import attention_svg
-    from biatt.display.png import stacked, to_png
-    from biatt.display.svg import tree_svg
+def _write_pictures(
+    sentences: Iterable[Sentence], target: str, format: Literal["svg", "png", "html", "attention"]
+) -> None:
+    from biatt.display.attention import attention_picture
+    from biatt.display.pages import write_pictures
+    from biatt.display.svg import tree_picture
 
-    draw = attention_svg if format == "attention" else tree_svg
-    pictures = [draw(sentence) for sentence in sentences if len(sentence)]
-    if not pictures:
-        raise ConfigError("There is no sentence to draw.")
-    picture = stacked(pictures)
-    as_png = format == "png" or (format == "attention" and _suffix(target) == ".png")
-    with writing(target) as stream:
-        stream.write(to_png(picture) if as_png else f"{picture}\n".encode())
+    draw = attention_picture if format == "attention" else tree_picture
+    pictures = (draw(sentence) for sentence in sentences if len(sentence))
+    by_suffix: dict[str, PictureFormat] = {".png": "png", ".html": "html"}
+    kind = by_suffix.get(_suffix(target), "svg") if format == "attention" else format
+    write_pictures(pictures, target, kind, title=Path(target).stem)
 
 
 def _as_conll(

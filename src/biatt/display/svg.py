@@ -1,185 +1,194 @@
-"""Dependency trees as SVG pictures: labelled arcs from heads to dependents above the words."""
+"""Dependency trees as SVG pictures: labelled arcs from heads to dependents above the words.
+
+Arcs that cross others are orange; arcs that the parser doubts are dashed and pale and show their probability.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from html import escape
-from typing import NamedTuple
+from collections.abc import Collection, Mapping, Sequence
 
-from rich.cells import cell_len
+from biatt.data.arcs import crossing_arcs
+from biatt.data.sentence import NO_HEAD, Sentence
+from biatt.display.doubt import percentages
+from biatt.display.layout import CORNER, GAP, MARGIN, Arc, Layout, Piece, lay_out
+from biatt.display.picture import Picture, escaped
+from biatt.display.style import LABEL_SIZE, TAG_SIZE, WORD_SIZE
+from biatt.display.text_width import text_width
+from biatt.display.word_lines import word_lines
+from biatt.display.writing_systems import font_families, runs_from_right
+from biatt.options import WORD_LINES, WRAP, WordLine
 
-from biatt.data.columns import DEPREL, FORM, HEAD, UPOS
-from biatt.data.sentence import Sentence
-from biatt.data.visible import visible
-from biatt.display.terminal import checked_heads
-
-# SVG lengths, in pixels.
-_WORD_SIZE, _TAG_SIZE, _LABEL_SIZE = 18, 11, 12
-_LEVEL = 27  # height of a level of arcs: room for a label
-_CORNER = 10  # radius
-_PORT = 8  # distance of two arcs at one word
-_GAP = 22  # distance of two words
-_MARGIN = 20
+# Lengths in pixels.
+_LEVEL = 23  # height of a level of arcs
 _ARROW = 7  # length of an arrowhead
-_RISE = 6  # distance of a label from its line: room for the descender of a p or j
-
-_STYLE = f"""\
-text {{ font-family: "Helvetica Neue", Helvetica, Arial, "Noto Sans", sans-serif; text-anchor: middle }}
-.word {{ font-size: {_WORD_SIZE}px; fill: #111827 }}
-.marked {{ fill: #b91c1c; text-decoration: underline }}
-.tag {{ font-size: {_TAG_SIZE}px; fill: #4b5563; letter-spacing: 0.4px }}
-.label {{ font-size: {_LABEL_SIZE}px; fill: #1d4ed8 }}
-.label {{ stroke: #ffffff; stroke-width: 3px; paint-order: stroke }}
-.arc {{ fill: none; stroke: #4b5563; stroke-width: 1.4px }}
-.arrow {{ fill: #4b5563 }}"""
+_LINE = 15  # height of a line below the words
+_TOP = MARGIN + 2  # above the highest level
+_BETWEEN = 6  # more than that between two rows
 
 
-class _Arc(NamedTuple):
-    head: int
-    dependent: int
+def tree_picture(
+    sentence: Sentence,
+    *,
+    wrap: float | None = WRAP,
+    show: Sequence[WordLine] = WORD_LINES,
+    marked: Collection[int] = (),
+) -> Picture:
+    """The tree as a picture.
 
-    @property
-    def left(self) -> int:
-        return min(self)
-
-    @property
-    def right(self) -> int:
-        return max(self)
-
-
-def tree_svg(sentence: Sentence, *, marked: Collection[int] = ()) -> str:
-    """The tree as a standalone SVG picture; the words with the numbers in `marked` stand out."""
-    heads, relations = checked_heads(sentence), sentence.deprels
-    arcs = sorted((_Arc(h, d) for d, h in enumerate(heads, 1) if h), key=lambda arc: arc.right - arc.left)
-    levels = _arc_levels(arcs)
-    ports = _ports(heads, arcs)
-    centres, width = _centres(sentence, arcs, ports)
-    crown = max(levels.values(), default=0) + 1  # the level where arrows to roots begin, above all arcs
-    base = _MARGIN + _LABEL_SIZE + _LEVEL * crown  # where all arrows end, above the words
-    word_y = base + _WORD_SIZE + 2
-    tag_y = word_y + _TAG_SIZE + 7
-    height = tag_y + _MARGIN
-
-    lines, labels = [], []
-    for arc in arcs:
-        start = centres[arc.head] + ports[arc.head, arc.dependent]
-        end = centres[arc.dependent] + ports[arc.dependent, arc.head]
-        y, bend = base - _LEVEL * levels[arc], _CORNER if start < end else -_CORNER
-        lines.append(
-            f'<path class="arc" d="M{start:g} {base} V{y + _CORNER} Q{start:g} {y} {start + bend:g} {y} '
-            f'H{end - bend:g} Q{end:g} {y} {end:g} {y + _CORNER} V{base - _ARROW}"/>'
-        )
-        lines.append(_arrow(end, base))
-        labels.append(_text("label", (start + end) / 2, y - _RISE, relations[arc.dependent - 1]))
-    for word, head in enumerate(heads, 1):
-        if not head:
-            x, y = centres[word] + ports[word, 0], base - _LEVEL * crown
-            lines.append(f'<path class="arc" d="M{x:g} {y} V{base - _ARROW}"/>')
-            lines.append(_arrow(x, base))
-            labels.append(_text("label", x, y - _RISE, relations[word - 1]))
-    words = [
-        _text("word marked" if number in marked else "word", centres[number], word_y, form)
-        for number, form in enumerate(sentence.forms, 1)
+    A sentence that is wider than `wrap` pixels has several rows; None keeps it in one. `show` is what stands
+    below the words. The words with the numbers in `marked` stand out; if it is a mapping, with these names.
+    Words without a head have no arc.
+    """
+    relations = ["" if relation == "_" else relation for relation in sentence.deprels]
+    labels = list(zip(relations, percentages(sentence), strict=True))
+    arcs = [
+        Arc(head, dependent, _label_width(label))
+        for dependent, (head, label) in enumerate(zip(sentence.heads, labels, strict=True), 1)
+        if 0 <= head <= len(sentence) and head != dependent
     ]
-    tagged = ((x, tag) for x, tag in zip(centres[1:], sentence.upos, strict=True) if tag != "_")
-    tags = [_text("tag", x, tag_y, tag) for x, tag in tagged]
-    size = f'width="{width:g}" height="{height}" viewBox="0 0 {width:g} {height}"'
-    return "\n".join(
-        [
-            f'<svg xmlns="http://www.w3.org/2000/svg" role="img" {size}>',
-            f"<title>{escaped(sentence.text or ' '.join(sentence.forms))}</title>",
-            f"<desc>{escaped(_description(sentence))}</desc>",
-            f"<style>\n{_STYLE}\n</style>",
-            f'<rect width="{width:g}" height="{height}" fill="#ffffff"/>',
-            *lines,
-            *labels,  # after all lines, so that no line is drawn over a label
-            *words,
-            *tags,
-            "</svg>",
-        ]
+    lines = _lines(sentence, show, marked)
+    widths = [text_width(form, WORD_SIZE) for form in sentence.forms]
+    for _, texts in lines:
+        widths = [max(w, text_width(text, TAG_SIZE + 1)) for w, text in zip(widths, texts, strict=True)]
+    from_right = runs_from_right(sentence.forms)
+    layout = lay_out(widths, arcs, wrap=wrap, from_right=from_right)
+    bases, height = _bases(layout, len(lines))
+    drawn = _drawn_arcs(sentence.forms, layout, bases, labels)
+    words = _drawn_words(sentence, layout, bases, lines, marked)
+    return Picture(
+        layout.width,
+        height,
+        sentence.text or " ".join(sentence.forms),
+        _description(sentence),
+        [*drawn, *words],
+        caption=sentence.sent_id or "",
+        from_right=from_right,
     )
+
+
+def _label_width(label: tuple[str, str]) -> float:
+    name, percent = label
+    return text_width(name, LABEL_SIZE) + (3 + text_width(percent, LABEL_SIZE - 2) if percent else 0)
+
+
+def _lines(
+    sentence: Sentence, show: Sequence[WordLine], marked: Collection[int]
+) -> list[tuple[str, list[str]]]:
+    """What stands below the words: the class of each line, and its text for each word."""
+    kinds = ("biatt-lemmas" if name == "lemma" else "biatt-tags" for name in show)
+    lines = list(zip(kinds, word_lines(sentence, show), strict=True))
+    if isinstance(marked, Mapping):
+        names = [" ".join(marked.get(word, ())) for word in range(1, len(sentence) + 1)]
+        lines.append(("biatt-names", names))
+    shown = [(kind, ["" if text == "_" else text for text in line]) for kind, line in lines]
+    return [(kind, line) for kind, line in shown if any(line)]
+
+
+def _bases(layout: Layout, lines: int) -> tuple[list[int], int]:
+    """For each row the y where arrows end, above its words; and the height of the picture."""
+    bases, y = [], 0
+    for row in layout.rows:
+        base = y + _TOP + _LEVEL * row.levels
+        bases.append(base)
+        y = base + WORD_SIZE + 4 + _LINE * lines + _BETWEEN
+    return bases, y - _BETWEEN + MARGIN
+
+
+def _drawn_arcs(
+    forms: Sequence[str],
+    layout: Layout,
+    bases: Sequence[int],
+    labels: Sequence[tuple[str, str]],
+) -> list[str]:
+    heads = [NO_HEAD] * len(forms)
+    for piece in layout.pieces:
+        heads[piece.arc.dependent - 1] = piece.arc.head
+    crossing = crossing_arcs(heads)
+    names = ["ROOT", *forms]
+    result = []
+    for piece in layout.pieces:
+        word = piece.arc.dependent
+        name, percent = labels[word - 1]
+        classes = ["biatt-crossing"] * crossing[word - 1]
+        classes += ["biatt-doubtful"] * bool(percent)
+        kind = f' class="{" ".join(classes)}"' if classes else ""
+        told = f"{names[piece.arc.head]} → {names[word]}: {name or '_'}{percent and ', '}{percent}"
+        parts = [_path(piece, bases[piece.row], cased=crossing[word - 1])]
+        if piece.label is not None and name + percent:
+            y = bases[piece.row] - _LEVEL * piece.level + 4
+            more = f'<tspan class="biatt-percent" dx="3">{percent}</tspan>' if percent else ""
+            parts.append(f'<text x="{piece.label:g}" y="{y}">{escaped(name)}{more}</text>')
+        result.append(f"<g{kind}><title>{escaped(told)}</title>{''.join(parts)}</g>")
+    return ['<g class="biatt-arcs">', *result, "</g>"] if result else []
+
+
+def _path(piece: Piece, base: int, *, cased: bool) -> str:
+    """The line of a piece and its arrowhead; the line stays clear of what it crosses if it is cased."""
+    y, tip = base - _LEVEL * piece.level, base - 1
+    if not piece.arc.head:
+        line = f"M{piece.end:g} {y + 7} V{tip - _ARROW}"
+    else:
+        step = CORNER if piece.start < piece.end else -CORNER
+        rise = f"{piece.start:g} {y}"
+        line = f"M{piece.start:g} {tip} V{y + CORNER} Q{rise} {piece.start + step:g} {y}"
+        if not piece.has_start:
+            line = f"M{rise}"
+        line += f" H{piece.end - step:g} Q{piece.end:g} {y} {piece.end:g} {y + CORNER} V{tip - _ARROW}"
+        if not piece.has_end:
+            line = line[: line.rindex(" H")] + f" H{piece.end:g}"
+    casing = f'<path class="biatt-casing" d="{line}"/>' if cased else ""
+    drawn = f'{casing}<path class="biatt-line" d="{line}"/>'
+    if not piece.has_end:
+        return drawn
+    arrow = f"M{piece.end - 3.5:g} {tip - _ARROW} h7 L{piece.end:g} {tip} Z"
+    return f'{drawn}<path class="biatt-arrow" d="{arrow}"/>'
+
+
+def _drawn_words(
+    sentence: Sentence,
+    layout: Layout,
+    bases: Sequence[int],
+    lines: Sequence[tuple[str, Sequence[str]]],
+    marked: Collection[int],
+) -> list[str]:
+    places = [(x, bases[0]) for x in layout.centres]
+    for row, base in zip(layout.rows, bases, strict=True):
+        for word in range(row.first, row.last + 1):
+            places[word] = layout.centres[word], base
+    highlights = []
+    for word in sorted(marked):
+        x, base = places[word]
+        width = text_width(sentence.forms[word - 1], WORD_SIZE) + GAP / 2
+        box = f'x="{x - width / 2:g}" y="{base + 1}" width="{width:g}" height="{WORD_SIZE + 6}" rx="4"'
+        highlights.append(f'<rect class="biatt-highlight" {box}/>')
+    families = ", ".join(f"'{family}'" for family in font_families("".join(sentence.forms)))
+    special = f' font-family="{families}, sans-serif"' if families else ""
+    y = WORD_SIZE + 1
+    result = [*highlights, *_text_group(f'class="biatt-words"{special}', sentence.forms, places, y)]
+    for i, (kind, texts) in enumerate(lines, 1):
+        attributes = f'class="{kind}"'
+        if kind == "biatt-lemmas":
+            attributes = f'class="{kind}"{special}' if special else f'class="{kind} biatt-italic"'
+        result += _text_group(attributes, texts, places, y + 2 + _LINE * i)
+    return result
+
+
+def _text_group(
+    attributes: str, texts: Sequence[str], places: Sequence[tuple[float, int]], below: int
+) -> list[str]:
+    elements = [
+        f'<text x="{x:g}" y="{base + below}">{escaped(text)}</text>'
+        for text, (x, base) in zip(texts, places[1:], strict=True)
+        if text
+    ]
+    return [f"<g {attributes}>", *elements, "</g>"] if elements else []
 
 
 def _description(sentence: Sentence) -> str:
     """The arcs in words, for readers who cannot see the picture."""
     names = ["the root", *(f"{form} ({i})" for i, form in enumerate(sentence.forms, 1))]
     triples = zip(names[1:], sentence.deprels, sentence.heads, strict=True)
-    return "; ".join(f"{name} is {relation} of {names[head]}" for name, relation, head in triples) + "."
-
-
-def _arc_levels(arcs: list[_Arc]) -> dict[_Arc, int]:
-    """The level of each arc, given from short to long: above every shorter arc that it overlaps."""
-    levels: dict[_Arc, int] = {}
-    for arc in arcs:
-        below = (
-            level for other, level in levels.items() if other.left < arc.right and arc.left < other.right
-        )
-        levels[arc] = 1 + max(below, default=0)
-    return levels
-
-
-def _ports(heads: list[int], arcs: list[_Arc]) -> dict[tuple[int, int], float]:
-    """The position at a word where its arc to another word begins or ends, in pixels from the centre.
-
-    Keys are (word, other word). From the left: arcs to the left, short before long, the arrow of a root, arcs
-    to the right, long before short. In any other order, arcs would cross at the word.
-    """
-    left: list[list[int]] = [[] for _ in range(len(heads) + 1)]
-    right: list[list[int]] = [[] for _ in range(len(heads) + 1)]
-    for arc in arcs:
-        left[arc.right].append(arc.left)
-        right[arc.left].append(arc.right)
-    ports = {}
-    for word, head in enumerate(heads, 1):
-        others = [*left[word], *([] if head else [0]), *reversed(right[word])]
-        for i, other in enumerate(others):
-            ports[word, other] = _PORT * (i - (len(others) - 1) / 2)
-    return ports
-
-
-def _centres(
-    sentence: Sentence, arcs: list[_Arc], ports: dict[tuple[int, int], float]
-) -> tuple[list[float], float]:
-    """The centre of each word, from entry 1 on, and the width of the picture.
-
-    Words do not overlap, and leave enough room for the labels of the arcs between them.
-    """
-    halves = [0.0] * (len(sentence) + 1)
-    for word, row in enumerate(sentence.rows, 1):
-        halves[word] = max(text_width(row[FORM], _WORD_SIZE), text_width(row[UPOS], _TAG_SIZE)) / 2
-        if row[HEAD] == "0":
-            halves[word] = max(halves[word], text_width(row[DEPREL], _LABEL_SIZE) / 2)
-    for (word, _), offset in ports.items():
-        halves[word] = max(halves[word], abs(offset))
-    ending: dict[int, list[_Arc]] = {}
-    for arc in arcs:
-        ending.setdefault(arc.right, []).append(arc)
-
-    centres, edge = [0.0], float(_MARGIN)
-    for word in range(1, len(halves)):
-        centre = edge + halves[word]
-        for arc in ending.get(word, ()):
-            label = text_width(sentence.rows[arc.dependent - 1][DEPREL], _LABEL_SIZE) + _CORNER
-            start = centres[arc.left] + ports[arc.left, word]
-            centre = max(centre, start + label - ports[word, arc.left])
-        centres.append(round(centre, 1))
-        edge = centres[word] + halves[word] + _GAP
-    return centres, round(edge - (_GAP if len(sentence) else 0) + _MARGIN, 1)
-
-
-def text_width(text: str, font_size: int) -> float:
-    """An estimate of the width in pixels, since SVG cannot measure text: a little above the average."""
-    return 0.58 * font_size * cell_len(visible(text))
-
-
-def _arrow(x: float, y: int) -> str:
-    return f'<path class="arrow" d="M{x - 3.5:g} {y - _ARROW} H{x + 3.5:g} L{x:g} {y} Z"/>'
-
-
-def _text(kind: str, x: float, y: int, text: str) -> str:
-    return f'<text class="{kind}" x="{x:g}" y="{y}">{escaped(text)}</text>'
-
-
-def escaped(text: str) -> str:
-    """The text as the content of an SVG element."""
-    return escape(visible(text), quote=False)
+    told = [
+        f"{name} is {relation} of {names[head]}" for name, relation, head in triples if 0 <= head < len(names)
+    ]
+    return "; ".join(told) + "." if told else ""

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.cells import cell_len
 
-from biatt.data.arcs import is_tree
-from biatt.data.sentence import Sentence
+from biatt.data.arcs import cycle
+from biatt.data.sentence import NO_HEAD, Sentence
 from biatt.data.visible import visible
+from biatt.display.doubt import percentages
+from biatt.display.word_lines import word_lines
 from biatt.errors import FormatError
+from biatt.options import WORD_LINES, WordLine
 
 # The character where the line of a word meets a stem, by whether the stem continues (upwards, downwards).
 _AT_DEPENDENT = {(False, True): "╭", (True, True): "├", (True, False): "╰"}
@@ -15,19 +20,20 @@ _AT_HEAD = {(False, True): "┬", (True, True): "┼", (True, False): "┴"}
 _CROSSING = {(True, True): "│"}
 
 
-def tree_text(sentence: Sentence) -> str:
-    """The tree as lines of text, one for each word: branches, form, universal tag, relation.
+def tree_text(sentence: Sentence, *, show: Sequence[WordLine] = WORD_LINES) -> str:
+    """The tree as lines of text, one for each word: branches, form, what `show` names, relation, doubt.
 
     Every head has a stem, which spans the rows of the head and its dependents. The line of a word
     begins at the stem of its head, or at the margin if it is a root, and its own stem joins that line
-    at ┬, ┴ or ┼. A stem that the line only crosses, as in a non-projective tree, stays │.
+    at ┬, ┴ or ┼. A stem that the line only crosses, as in a non-projective tree, stays │. A word without a
+    head has no line. An arc that the parser doubts has its probability at the end.
 
         ╭─ the       DET   det
       ╭─┴─ gardener  NOUN  nsubj
     ──┼─── saw       VERB  root
       ╰─── birds     NOUN  obj
     """
-    heads = checked_heads(sentence)
+    heads = _checked_heads(sentence)
     dependents = _dependents(heads)
     stems = {head: (min(head, *words), max(head, *words)) for head, words in dependents.items() if head}
     levels = _stem_levels(dependents, stems)
@@ -36,7 +42,7 @@ def tree_text(sentence: Sentence) -> str:
 
     branches = []
     for word, head in enumerate(heads, 1):
-        start = column[head] if head else 0
+        start = 0 if head == 0 else column.get(word, width) if head == NO_HEAD else column[head]
         cells = [" "] * start + ["─"] * (width - start)
         for stem, (first, last) in stems.items():
             if first <= word <= last:
@@ -44,26 +50,31 @@ def tree_text(sentence: Sentence) -> str:
                 cells[column[stem]] = shapes[first < word, word < last]
         branches.append("".join(cells))
 
-    annotation = [values for values in (sentence.upos, sentence.deprels) if set(values) != {"_"}]
-    rows = zip(branches, *map(_padded, [sentence.forms, *annotation]), strict=True)
+    values = [*word_lines(sentence, show), sentence.deprels, percentages(sentence)]
+    columns = [sentence.forms, *(column for column in values if set(column) - {"_", ""})]
+    rows = zip(branches, *map(_padded, columns), strict=True)
     return "\n".join(f"{branch} {'  '.join(values)}".rstrip() for branch, *values in rows)
 
 
-def checked_heads(sentence: Sentence) -> list[int]:
-    """The heads of a sentence, which must form a tree."""
+def _checked_heads(sentence: Sentence) -> list[int]:
+    """The heads of a sentence: a tree, or parts of one where heads are missing."""
     heads = sentence.heads
-    if not is_tree(heads):
-        fault = "the sentence cannot be drawn, because its heads form no tree."
+    fault = "the sentence cannot be drawn, because its heads form no tree"
+    if not all(NO_HEAD <= head <= len(heads) for head in heads):
+        raise FormatError(f"{fault}.", source=sentence.source, line=sentence.line)
+    if words := cycle([max(head, 0) for head in heads]):
+        round_trip = " → ".join(map(str, [*words, words[0]]))
+        fault = f"{fault} but a cycle, {round_trip}; SVG shows it."
         raise FormatError(fault, source=sentence.source, line=sentence.line)
     return heads
 
 
 def _dependents(heads: list[int]) -> dict[int, list[int]]:
-    """The dependents of 0 and of every other head, each head before the heads below it."""
+    """The dependents of 0 and of every head, each head before the heads below it; −1, no head, is not one."""
     unordered: dict[int, list[int]] = {}
     for word, head in enumerate(heads, 1):
         unordered.setdefault(head, []).append(word)
-    ordered, agenda = {}, [0]
+    ordered, agenda = {}, [0, *unordered.pop(NO_HEAD, [])]
     for head in agenda:
         if head in unordered:
             ordered[head] = unordered[head]
