@@ -83,7 +83,18 @@ def busy(count: int) -> Iterator[None]:
 def train(treebank: Path, out: Path, threads: int) -> tuple[str, list[float]]:
     """Train in a new process; a digest of the weights, and the training loss of each epoch."""
     settings = [text for setting in SETTINGS for text in ("--set", setting)]
-    command = ["train", "--train", treebank, "--out", out, "--threads", threads, *settings]
+    command = [
+        "train",
+        "--preset",
+        "paper",
+        "--train",
+        treebank,
+        "--output",
+        out,
+        "--threads",
+        threads,
+        *settings,
+    ]
     subprocess.run(
         [sys.executable, "-c", TRAIN, *map(str, command)],
         check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,

@@ -108,7 +108,7 @@ def _train(data: Data, name: str, settings: tuple[str, ...], *options: object) -
     resume = ["--resume"] if out.exists() else []
     _run(
         *(biatt, "train", "--pipeline", "--train", data.split("train"), "--dev", data.split("dev")),
-        *("--out", out, "--licence", LICENCE, "--set", *settings, *options, *resume),
+        *("--output", out, "--licence", LICENCE, "--set", *settings, *options, *resume),
     )
     if name not in {result["name"] for result in _results()}:
         _keep({"name": name, "settings": settings, **_measured(out, data)})

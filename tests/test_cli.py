@@ -35,7 +35,7 @@ SOURCE = Path(__file__).parents[1] / "src"
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(SOURCE), "COLUMNS": "200", "NO_COLOR": "1"}
 MAIN = [sys.executable, "-c", "import sys; sys.argv[0] = 'biatt'; from biatt.cli import main; main()"]
 VERBS = [verb.__name__ for verbs in VERB_GROUPS.values() for verb in verbs]
-FAST = ["--hidden", "16", "--set", "epochs=2", "--set", "rate=0.01"]
+FAST = ["--preset", "paper", "--hidden", "16", "--set", "epochs=2", "--set", "rate=0.01"]
 
 
 def biatt_process(*words: object, **options: Any) -> subprocess.CompletedProcess[bytes]:
@@ -62,7 +62,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "train",
         "--train",
         *map(str, files),
-        "--out",
+        "--output",
         str(folder / "model"),
         "--licence",
         "CC0",
@@ -179,7 +179,7 @@ def test_vectors_serve_as_embeddings(data: Path, tmp_path: Path) -> None:
     *epochs, last = done.stderr.decode().splitlines()
     assert [line[:8] for line in epochs] == [f"epoch  {i}" for i in range(1, 6)]
     assert re.fullmatch(rf"40 sentences, \d+ words, \d+ vectors in {re.escape(str(out))}\.", last)
-    options = ["--embeddings", out, "--out", tmp_path / "m"]
+    options = ["--embeddings", out, "--output", tmp_path / "m"]
     invoke("train", "--train", data / "a.conllu", *FAST, *options)
 
 
@@ -191,7 +191,7 @@ def test_an_encoder_is_bundled_and_described(data: Path, tmp_path: Path) -> None
         "--bundle-encoder",
         "--features",
         tmp_path / "f",
-        "--out",
+        "--output",
         tmp_path / "m",
     ]
     invoke("train", "--train", data / "a.conllu", *FAST, *options)
@@ -293,7 +293,7 @@ def test_format_tree_draws_and_svg_is_svg(data: Path, tmp_path: Path) -> None:
 
 
 def test_hidden_takes_a_language_of_the_paper(data: Path, tmp_path: Path) -> None:
-    options = ["--hidden", "danish", "--set", "epochs=1", "--out", tmp_path / "m"]
+    options = ["--preset", "paper", "--hidden", "danish", "--set", "epochs=1", "--output", tmp_path / "m"]
     invoke("train", "--train", data / "a.conllu", *options)
     assert biatt.load(tmp_path / "m").config.model.hidden == 176
 
@@ -301,8 +301,16 @@ def test_hidden_takes_a_language_of_the_paper(data: Path, tmp_path: Path) -> Non
 @pytest.mark.slow
 def test_interrupted_training_goes_on_with_resume(data: Path, tmp_path: Path) -> None:
     """Ctrl-C is one line and exit code 130."""
-    command = ["train", "--train", data / "a.conllu", "--out", tmp_path / "m", "--hidden", "16"]
-    command += ["--set", "schedule=linear", "--set", "epochs=1000", "--resume"]  # it never stops by itself
+    command = ["train", "--train", data / "a.conllu", "--output", tmp_path / "m", "--hidden", "16"]
+    command += [
+        "--preset",
+        "paper",
+        "--set",
+        "schedule=linear",
+        "--set",
+        "epochs=1000",
+        "--resume",
+    ]  # it never stops by itself
     process = subprocess.Popen(
         [*MAIN, *map(str, command)],
         stdout=subprocess.PIPE,
@@ -339,14 +347,14 @@ def check_fault(code: Any, output: str, error: str, message: str) -> None:
     assert message in error
 
 
-TRAIN = ["train", "--train", "a.conllu", "--out", "new"]
+TRAIN = ["train", "--train", "a.conllu", "--output", "new"]
 PARSE = ["parse", "--model", "model"]
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["train", "--train", "gone.conllu", "--out", "new"], "gone.conllu: cannot be read: no such file"),
+        (["train", "--train", "gone.conllu", "--output", "new"], "gone.conllu: cannot be read: no such file"),
         ([*TRAIN, "--dev", "gone.conllu"], "gone.conllu: cannot be read: no such file"),
         ([*TRAIN, "--dev-fraction", "1.5"], "between 0 and 1, not 1.5"),
         ([*TRAIN, "--set", "hiden=3"], "There is no setting 'hiden'"),
@@ -451,7 +459,7 @@ def test_training_without_torch_says_what_to_install(data: Path, tmp_path: Path)
         "train",
         "--train",
         str(data / "a.conllu"),
-        "--out",
+        "--output",
         str(tmp_path / "m"),
     ]
     done = subprocess.run(command, capture_output=True, env=ENVIRONMENT, text=True)
@@ -474,9 +482,9 @@ def values_given(*words: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]
 @pytest.mark.parametrize(
     "words",
     [
-        "--train a b --silver c --silver d e --exclude f g --out m",
-        "--out m --silver=c d e --train a --train b --exclude f g",
-        "--silver c d e --exclude f --out m --exclude g --train a b",
+        "--train a b --silver c --silver d e --exclude f g --output m",
+        "--output m --silver=c d e --train a --train b --exclude f g",
+        "--silver c d e --exclude f --output m --exclude g --train a b",
     ],
 )
 def test_options_for_files_take_several(words: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -488,7 +496,7 @@ def test_options_for_files_take_several(words: str, monkeypatch: pytest.MonkeyPa
 
 
 def test_value_after_an_option_for_one_is_refused() -> None:
-    result = CliRunner().invoke(app, ["train", "--train", "a", "--out", "m", "b"])
+    result = CliRunner().invoke(app, ["train", "--train", "a", "--output", "m", "b"])
     assert result.exit_code == 2
     assert "unexpected extra argument" in result.output
 

@@ -22,9 +22,8 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 README = PAGES[0].read_text(encoding="utf-8")
 
 # The presets train large networks for minutes, however small the treebank is; here they only have to run.
-QUICK = " --set hidden=8 --set epochs=1"
-QUICK_PIPELINE = "".join(
-    f" --set {part}least_batches=0 --set {part}hidden=8 --set {part}epochs=1" for part in ("tokeniser.", "")
+QUICK, QUICK_TOKENISER = (
+    f" --set {part}least_batches=0 --set {part}hidden=8 --set {part}epochs=1" for part in ("", "tokeniser.")
 )
 
 
@@ -34,7 +33,7 @@ def shortened(command: str) -> str:
         return command
     command = command.split("  #")[0]
     silver = " --set gold_epochs=0" if "--silver" in command else ""
-    return command + (QUICK_PIPELINE if "--pipeline" in command else QUICK) + silver
+    return command + QUICK + (QUICK_TOKENISER if "--pipeline" in command else "") + silver
 
 
 def blocks(page: Path) -> list[tuple[str, str]]:

@@ -24,6 +24,7 @@ Style = Literal["conllx", "ud"]  # of scoring: the CoNLL-X or the CoNLL 2018 sha
 Punctuation = Literal["ignore", "include"]
 
 PresetName = Literal["paper", "best", "fast"]
+DEFAULT_PRESET: PresetName = "best"
 
 
 class TreeOptions(TypedDict, total=False):

@@ -19,11 +19,11 @@ def recipe(folder: Path, text: str) -> Path:
 
 
 def test_recipe_is_read(tmp_path: Path) -> None:
-    text = RUN + 'preset = "best"\nsettings = ["hidden=32"]\n' + RUN.replace('"x"', '"y.2-é"')
+    text = RUN + 'preset = "paper"\nsettings = ["hidden=32"]\n' + RUN.replace('"x"', '"y.2-é"')
     first, second = read_recipe(recipe(tmp_path, text))
-    assert first == Experiment("x", ("t",), (1,), preset="best", settings=("hidden=32",))
+    assert first == Experiment("x", ("t",), (1,), preset="paper", settings=("hidden=32",))
     assert first.config().model.hidden == 32
-    assert second == Experiment("y.2-é", ("t",), (1,))
+    assert second == Experiment("y.2-é", ("t",), (1,), preset="best")
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,7 @@ RECIPE = """
 [[run]]
 name = "base"
 train = ["toy/train.conllu"]
+preset = "paper"
 test = "toy/test.conllu"
 settings = ["hidden=4", "epochs=1"]
 seeds = [1, 2]
@@ -39,6 +40,7 @@ seeds = [1, 2]
 [[run]]
 name = "more"
 train = ["toy/train.conllu"]
+preset = "paper"
 dev = "toy/test.conllu"
 test = "toy/test.conllu"
 settings = ["hidden=8", "embedding=4", "epochs=2", "schedule=linear"]
@@ -52,6 +54,7 @@ against = "base"
 [[run]]
 name = "dev-only"
 train = ["toy/train.conllu"]
+preset = "paper"
 dev = "toy/test.conllu"
 settings = ["hidden=4", "epochs=1"]
 seeds = [3]

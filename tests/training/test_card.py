@@ -24,7 +24,7 @@ ORIGIN = Origin(
     seed=7,
     threads=2,
     licence="CC BY-SA 4.0",
-    command="biatt train --train one.conllu two.conllu --out model",
+    command="biatt train --train one.conllu two.conllu --output model",
 )
 BEST = {"epoch": 9, "dev_uas": 0.91564, "dev_las": 0.855}
 VOCABULARY = Vocabulary({"form": ["the"], "xpos": ["DT"]}, ["det", "nsubj", "root"])
@@ -55,7 +55,7 @@ def test_card_tells_data_scores_licence_and_command() -> None:
         "best epoch": "9",
         "seed, threads": "7, 2",
         "licence": "CC BY-SA 4.0",
-        "command": "`biatt train --train one.conllu two.conllu --out model`",
+        "command": "`biatt train --train one.conllu two.conllu --output model`",
     }
     for part in (f"biatt {biatt.__version__}", f"torch {torch.__version__}", f"numpy {numpy.__version__}"):
         assert part in made_with

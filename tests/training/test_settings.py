@@ -14,17 +14,19 @@ from biatt.training.settings import configurations, described_settings, hidden_s
 
 def test_settings_of_parser_and_pipeline_are_told_apart() -> None:
     settings = ["layers=3", "tokeniser.layers=4", "hidden=7"]
-    config, pipeline = configurations(settings, preset_name=None, hidden="danish", pipeline=True)
+    config, pipeline = configurations(settings, hidden="danish", pipeline=True)
     assert config == with_settings(of_pipeline(preset("best")), ["layers=3", "hidden=176"])
     assert pipeline == PipelineConfig().with_settings(["tokeniser.layers=4"])
-    assert configurations([], preset_name=None, hidden=None, pipeline=False) == (preset("paper"), None)
+    assert configurations([], hidden=None, pipeline=False) == (preset("best"), None)
+    paper = configurations([], preset_name="paper", hidden=None, pipeline=False)
+    assert paper == (Config(), None)
     assert configurations([], preset_name="fast", hidden="8", pipeline=False)[0].model.hidden == 8
 
 
 def test_settings_of_a_pipeline_need_one() -> None:
     setting = "tokeniser.hidden=2"
     with pytest.raises(ConfigError, match=f"The setting '{setting}' is about --pipeline"):
-        configurations([setting], preset_name=None, hidden=None, pipeline=False)
+        configurations([setting], hidden=None, pipeline=False)
 
 
 @pytest.mark.parametrize(("text", "size"), [("danish", 176), ("English", 368), ("64", 64)])
@@ -42,10 +44,11 @@ def test_description_has_every_field_with_help_and_a_default_that_parses() -> No
     names = [item.name for part in (ParserConfig, ParserTrainingConfig) for item in fields(part)]
     assert [name for name, _, _, _ in described] == names
     assert all(len(help) > 10 for _, _, help, _ in described)
-    assert with_settings(Config(), [f"{name}={default}" for name, default, _, _ in described]) == Config()
-    for other in ("best", "fast"):
+    best = with_settings(Config(), [f"{name}={default}" for name, default, _, _ in described])
+    assert best == preset("best")
+    for other in ("paper", "fast"):
         differing = [f"{name}={others[other]}" for name, _, _, others in described if other in others]
-        assert with_settings(Config(), differing) == preset(other)
+        assert with_settings(best, differing) == preset(other)
 
 
 def test_description_has_what_tokeniser_and_tagger_use() -> None:

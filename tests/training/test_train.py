@@ -304,8 +304,8 @@ def test_terminated_training_leaves_no_half_file_and_can_be_resumed(
     out = tmp_path / "m"
     settings = ["hidden=4", "rate=0.01", "epochs=3", "batch_words=100", "clip=1"]
     options = [word for setting in settings for word in ("--set", setting)]
-    command = [sys.executable, "-c", TERMINATED, "8", "train", "--train", str(treebank), "--out", str(out)]
-    done = subprocess.run([*command, *options], capture_output=True, env=ENVIRONMENT)
+    command = [sys.executable, "-c", TERMINATED, "8", "train", "--train", str(treebank), "--output", str(out)]
+    done = subprocess.run([*command, "--preset", "paper", *options], capture_output=True, env=ENVIRONMENT)
     assert done.returncode == 128 + signal.SIGTERM, done.stderr.decode()
     assert not temporaries(out)
     assert (out / CHECKPOINT).exists()

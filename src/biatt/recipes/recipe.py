@@ -8,7 +8,7 @@ A recipe has one table for each experiment:
     test = "danish-conllx/test.conllx.xz"          # optional: without it, there are dev scores only
     dev = "…"                                      # optional: without it, 5 % of train is held out
     settings = ["hidden=176"]                      # optional: as for `biatt train --set`
-    preset = "paper"                               # optional
+    preset = "paper"                               # optional: best
     seeds = [1, 2, 3]                              # one model is trained for each
     style = "conllx"                               # optional: how to score
     punctuation = "ignore"                         # optional
@@ -29,7 +29,7 @@ from typing import Any, get_args
 
 from biatt.config import Config, with_settings
 from biatt.errors import ConfigError
-from biatt.options import PresetName, Punctuation, Style
+from biatt.options import DEFAULT_PRESET, PresetName, Punctuation, Style
 from biatt.presets import preset
 
 if sys.version_info >= (3, 11):
@@ -49,7 +49,7 @@ class Experiment:
     seeds: tuple[int, ...]
     test: str | None = None
     dev: str | None = None
-    preset: PresetName = "paper"
+    preset: PresetName = DEFAULT_PRESET
     settings: tuple[str, ...] = ()
     style: Style | None = None
     punctuation: Punctuation | None = None

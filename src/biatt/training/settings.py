@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from biatt.config import Config, setting_names, with_settings
 from biatt.errors import ConfigError
-from biatt.options import PresetName
+from biatt.options import DEFAULT_PRESET, PresetName
 from biatt.presets import PAPER_HIDDEN, PRESETS, PipelineConfig, of_pipeline, preset
 
 PIPELINE_SETTINGS = ("tokeniser.",)
@@ -16,28 +16,25 @@ PIPELINE_SETTINGS = ("tokeniser.",)
 
 class DescribedSetting(NamedTuple):
     name: str
-    default: str  # the paper's value
+    default: str  # the value in DEFAULT_PRESET
     help: str
     other_values: dict[str, str]  # by preset, or by part of a pipeline
 
 
 def configurations(
-    settings: Sequence[str], *, preset_name: PresetName | None, hidden: str | None, pipeline: bool
+    settings: Sequence[str], *, preset_name: PresetName = DEFAULT_PRESET, hidden: str | None, pipeline: bool
 ) -> tuple[Config, PipelineConfig | None]:
-    """The configurations of a parser and, if asked for, of the rest of a pipeline.
-
-    Without a preset, a parser alone starts from `paper`, one of a pipeline from `best`.
-    """
+    """The configurations of a parser and, if asked for, of the rest of a pipeline."""
     of_others = [text for text in settings if text.startswith(PIPELINE_SETTINGS)]
     if of_others and not pipeline:
         raise ConfigError(f"The setting '{of_others[0]}' is about --pipeline.")
     of_parser = [text for text in settings if text not in of_others]
     if hidden is not None:
         of_parser.append(f"hidden={hidden_size(hidden)}")
+    config = preset(preset_name)
     if not pipeline:
-        return with_settings(preset(preset_name or "paper"), of_parser), None
-    config = with_settings(of_pipeline(preset(preset_name or "best")), of_parser)
-    return config, PipelineConfig().with_settings(of_others)
+        return with_settings(config, of_parser), None
+    return with_settings(of_pipeline(config), of_parser), PipelineConfig().with_settings(of_others)
 
 
 def hidden_size(text: str) -> int:
@@ -57,9 +54,9 @@ def described_settings() -> list[DescribedSetting]:
     pipeline, described = PipelineConfig(), []
     configs = {**PRESETS, "tokeniser": pipeline.tokeniser}
     for part in ("model", "training"):
-        paper = getattr(PRESETS["paper"], part)
-        for item in fields(paper):
-            default = _text(getattr(paper, item.name))
+        of_default = getattr(PRESETS[DEFAULT_PRESET], part)
+        for item in fields(of_default):
+            default = _text(getattr(of_default, item.name))
             values = {
                 name: _text(getattr(getattr(config, part), item.name))
                 for name, config in configs.items()

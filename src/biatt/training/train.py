@@ -13,6 +13,7 @@ from biatt.errors import ConfigError
 from biatt.evaluation.metrics import evaluate
 from biatt.fit_confidence import ConfidenceFit
 from biatt.model_folder import TOKENISER, is_finished, member_folder
+from biatt.options import DEFAULT_PRESET
 from biatt.parser import Parser
 from biatt.presets import PipelineConfig, of_pipeline, preset
 from biatt.training.card import SILVER, Origin, label_accuracies, model_card
@@ -39,12 +40,13 @@ def train(
 ) -> Parser:  # fmt: skip
     """Train a model on CoNLL files and write it to the folder `out`; returns its parser.
 
-    Without `dev`, a random `dev_fraction` of the training sentences is held out, as in the paper. `encoder`
-    is the folder of a contextual encoder, which `bundle_encoder` copies into the model, and `features` one
-    for its features. `silver` are files that another model has annotated, without the sentences of dev and
-    of the files to `exclude`. With `pipeline`, the parser chooses tags and lemmas too, and a tokeniser is
-    trained. `ensemble` is a number of parsers with consecutive seeds, whose probabilities are averaged.
-    `resume` continues an interrupted training. `licence` and `command` are for the model card.
+    Without `config`, the preset is best. Without `dev`, a random `dev_fraction` of the training sentences is
+    held out, as in the paper. `encoder` is the folder of a contextual encoder, which `bundle_encoder` copies
+    into the model, and `features` one for its features. `silver` are files that another model has annotated,
+    without the sentences of dev and of the files to `exclude`. With `pipeline`, the parser chooses tags and
+    lemmas too, and a tokeniser is trained. `ensemble` is a number of parsers with consecutive seeds, whose
+    probabilities are averaged. `resume` continues an interrupted training. `licence` and `command` are for
+    the model card.
     """
     from biatt.network.scoring import torch_device  # says what to install if there is no torch
     from biatt.training.encoder import checksum, description, open_encoder
@@ -79,10 +81,8 @@ def _check_numbers(*, seed: int, threads: int, ensemble: int) -> None:
 
 
 def _completed(config: Config | None, pipeline: PipelineConfig | None) -> Config:
-    if pipeline is None:
-        return config or Config()
-    config = config or preset("best")
-    return config if config.model.tags else of_pipeline(config)
+    config = config or preset(DEFAULT_PRESET)
+    return config if pipeline is None or config.model.tags else of_pipeline(config)
 
 
 def _silver_files(

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 import biatt
-from biatt.options import PresetName
+from biatt.options import DEFAULT_PRESET, PresetName
 from biatt.verbs.options import Device, Threads, input_option, output_option, running_option
 from biatt.verbs.printing import print_text
 
@@ -32,7 +32,7 @@ def _print_settings(wanted: bool) -> None:
 Train = Annotated[
     list[Path], input_option(metavar="FILE...", help="CoNLL-U or CoNLL-X files, plain or compressed.")
 ]
-Out = Annotated[Path, output_option(metavar="FOLDER", help="Folder for the model.")]
+Output = Annotated[Path, output_option("--output", "-o", metavar="FOLDER", help="Folder for the model.")]
 Dev = Annotated[Path | None, input_option(metavar="FILE", help="File to choose the model by.")]
 DevFraction = Annotated[
     float,
@@ -41,8 +41,7 @@ DevFraction = Annotated[
     ),
 ]
 Preset = Annotated[
-    PresetName | None,
-    settings_option(help="Where the settings start; default: paper, or best with --pipeline."),
+    PresetName, settings_option(help="Where the settings start: best, paper (the paper's), or fast.")
 ]
 Hidden = Annotated[
     str | None, settings_option(metavar="N", help="Hidden size, or a language of the paper for its size.")
@@ -75,7 +74,7 @@ Features = Annotated[
     silver_option(
         metavar="FOLDER",
         help="Folder for the features of a frozen encoder, to be used by other trainings too; default: "
-        "beside --out, until the training is finished.",
+        "beside --output, until the training is finished.",
     ),
 ]
 Silver = Annotated[
@@ -102,7 +101,7 @@ SearchRate = Annotated[
         help="First find the initial rate by one epoch of each candidate.",
     ),
 ]
-Resume = Annotated[bool, running_option("--resume", help="Go on with an interrupted run in --out.")]
+Resume = Annotated[bool, running_option("--resume", help="Go on with an interrupted run in --output.")]
 Pipeline = Annotated[
     bool,
     settings_option(
@@ -134,10 +133,10 @@ ListSettings = Annotated[
 
 def train(
     train: Train,
-    out: Out,
+    output: Output,
     dev: Dev = None,
     dev_fraction: DevFraction = 0.05,
-    preset: Preset = None,
+    preset: Preset = DEFAULT_PRESET,
     hidden: Hidden = None,
     pipeline: Pipeline = False,
     ensemble: Ensemble = 1,
@@ -168,7 +167,7 @@ def train(
     with Display() as display:
         biatt.train(
             train,
-            out=out,
+            out=output,
             dev=dev,
             dev_fraction=dev_fraction,
             config=config,
@@ -189,4 +188,4 @@ def train(
             command=shlex.join(["biatt", *sys.argv[1:]]),
             listener=display,
         )
-        display.message(f"The model is in {out}.")
+        display.message(f"The model is in {output}.")
