@@ -26,6 +26,8 @@ from biatt.cli import VERBS as VERB_GROUPS
 from biatt.cli import app
 from biatt.config import ParserConfig, ParserTrainingConfig
 from biatt.data.toy_treebank import generate
+from biatt.display.svg import tree_picture
+from biatt.display.terminal import tree_text
 from biatt.options import PresetName
 from biatt.presets import PRESETS
 from builders import random_parser
@@ -292,6 +294,18 @@ def test_format_tree_draws_and_svg_is_svg(data: Path, tmp_path: Path) -> None:
     assert sum(page.count("<svg") for page in pages) == len(pages) + 20  # all of them, in one picture a page
 
 
+def test_view_draws_without_parsing(data: Path, tmp_path: Path) -> None:
+    first = next(biatt.read(data / "a.conllu"))
+    assert invoke("view", data / "a.conllu", "--show", "none").startswith(
+        f"# {first.sent_id}\n{tree_text(first, show=())}\n"
+    )
+    page = tmp_path / "trees.html"
+    options = ["--show", "lemma,xpos", "--wrap", "0", "--theme", "dark", "-o", page]
+    invoke("view", data / "a.conllu", *options)
+    expected = tree_picture(first, show=("lemma", "xpos"), wrap=None).part()
+    assert expected in page.read_text(encoding="utf-8")
+
+
 def test_hidden_takes_a_language_of_the_paper(data: Path, tmp_path: Path) -> None:
     options = ["--preset", "paper", "--hidden", "danish", "--set", "epochs=1", "--output", tmp_path / "m"]
     invoke("train", "--train", data / "a.conllu", *options)
@@ -390,6 +404,9 @@ PARSE = ["parse", "--model", "model"]
         (["compare", "a.conllu", "a.conllu", "gone.conllu"], "gone.conllu: cannot be read"),
         (["compare", "a.conllu", "b.conllu", "a.conllu"], "b.conllu, line "),
         (["compare", "a.conllu", "a.conllu", "blank.conllu"], "blank.conllu, line 3: the head of word 1 is"),
+        (["view", "a.conllu", "--show", "upos,feats"], "'feats' cannot be shown beside the words"),
+        (["view", "a.conllu", "-o", "x.pdf"], "the suffix .pdf is unknown; use one of .txt, .svg"),
+        (["view", "cycle.conllu"], "cycle.conllu, line 1: the sentence cannot be drawn"),
         (["vectors", "gone.txt", "-o", "new.txt"], "gone.txt: cannot be read: no such file"),
         (["vectors", "nine.conllu", "-o", "new.txt"], "nine.conllu, line 3: the line has 9 columns"),
         (["vectors", "a.conllu", "-o", "no/where.txt"], "no/where.txt: cannot be written"),

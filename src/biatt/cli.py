@@ -21,10 +21,11 @@ from biatt.verbs.search import search
 from biatt.verbs.train import train
 from biatt.verbs.treebanks import generate, noise, raw
 from biatt.verbs.vectors import vectors
+from biatt.verbs.view import view
 
 VERBS: dict[str, list[Callable[..., None]]] = {
     "Use a model": [parse, info],
-    "Work with trees": [search, evaluate, compare, calibrate],
+    "Work with trees": [view, search, evaluate, compare, calibrate],
     "Make a model": [train, vectors, reproduce],
     "Make data": [generate, raw, noise],
 }

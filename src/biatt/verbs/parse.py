@@ -54,8 +54,8 @@ Format = Annotated[
         "--format",
         "-f",
         help="CoNLL, drawn trees, JSON (a sentence a line, in .json one array), pictures of trees or of "
-        "attention; default: by the suffix of the output; on a terminal drawn trees; else the CoNLL format "
-        "that was read.",
+        "attention, or a page of them; default: by the suffix of the output; on a terminal drawn trees; else "
+        "the CoNLL format that was read.",
     ),
 ]
 Confidence = Annotated[

@@ -26,7 +26,7 @@ Format = Annotated[
         "--format",
         "-f",
         help="Text (a match a line), sentences with a comment for each match, JSON (a match a line), "
-        "drawn trees or one picture; default: by the suffix of the output, else text.",
+        "drawn trees, pictures or a page of them; default: by the suffix of the output, else text.",
     ),
 ]
 Count = Annotated[
