@@ -141,7 +141,7 @@ def test_what_a_file_holds_is_told_by_its_content(parser: Parser, tmp_path: Path
     assert parsed(parser, TREES, tmp_path) == conllu(list(parser.parse(TREEBANK[:5])))
     text = parsed(parser, TEXT, tmp_path)
     assert text == parsed(parser, TEXT, tmp_path, input="text")
-    expected = parser.parse(parser.sentences(["The dog sees cats.\n", "Cats\nsleep. And dogs?\n"]))
+    expected = parser.parse(parser.sentences(["The dog sees cats.\n\n", "Cats\nsleep. And dogs?\n"]))
     assert text == conllu(list(expected))
 
 

@@ -7,7 +7,7 @@ import io
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import count, cycle, islice
 from pathlib import Path
 from typing import Any
@@ -355,15 +355,18 @@ def test_pipe_call_and_parse_tokens_give_the_same(
     expected = [nlp(text) for text in TEXTS]
     monkeypatch.setattr(parser_module, "WINDOW_CHARACTERS", 100)
     monkeypatch.setattr(parser_module, "WINDOW_SENTENCES", 3)
-    piped = list(nlp.pipe(iter(TEXTS), threads=threads))
+    piped = list(nlp.pipe(iter(TEXTS), threads=threads, confidence=True))
     assert piped == expected
+    assert [document.text for document in piped] == TEXTS
     for of_text in piped:
         assert all(token.confidence is not None for sentence in of_text for token in sentence)
         words = nlp.parse_tokens([sentence.forms for sentence in of_text])
         assert trees(words) == trees(of_text)
         assert all(token.confidence is not None for sentence in words for token in sentence)
-    for of_text in nlp.pipe(TEXTS, threads=threads, confidence=False):
-        assert all(sentence.confidence is None for sentence in of_text)
+    pairs = nlp.pipe([(text, i) for i, text in enumerate(TEXTS)], as_tuples=True, threads=threads)
+    for i, (document, number) in enumerate(pairs):
+        assert (document, number) == (expected[i], i)
+        assert all(sentence.confidence is None for sentence in document)
 
 
 def without_tags(sentence: Sentence, columns: list[int], words: range) -> Sentence:
@@ -414,15 +417,41 @@ def test_pipe_limits_the_matrix_threads_once_for_all_windows(
     assert limited == [True]
 
 
-def test_strings_in_the_place_of_lists_are_refused(nlp: Parser) -> None:
-    with pytest.raises(TypeError, match="list of words, not of the string 'the'"):
-        nlp.parse_tokens(["the", "cat"])
-    with pytest.raises(TypeError, match="pipe takes several texts"):
-        nlp.pipe("abc")
-    with pytest.raises(TypeError, match="A text must be a string, not list"):
-        nlp(["a", "text"])  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="takes sentences, not str"):
-        list(nlp.parse(["a", "text"]))  # type: ignore[list-item]
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda nlp: nlp.parse_tokens(["the", "cat"]), "made of a list of words, not of the string 'the'"),
+        (lambda nlp: nlp.parse_tokens("the cat"), "parse_tokens takes a list of sentences, .* not str"),
+        (lambda nlp: nlp.parse_tokens(None), "parse_tokens takes a list of sentences, .* not NoneType"),
+        (lambda nlp: nlp.parse_tokens([None]), "made of a list of words, not of NoneType"),
+        (lambda nlp: nlp.parse_tokens([b"the"]), "made of a list of words, not of bytes"),
+        (lambda nlp: nlp.parse_tokens([["the", np.nan]]), "A word is a string, not float"),
+        (lambda nlp: nlp.pipe("abc"), "pipe takes several texts, such as a list of strings, not str"),
+        (lambda nlp: nlp.pipe(b"abc"), "pipe takes several texts, .*, not bytes"),
+        (lambda nlp: nlp.pipe(None), "pipe takes several texts, .*, not NoneType"),
+        (lambda nlp: list(nlp.pipe(["a", None])), "Text 2 must be a string, not NoneType; leave missing val"),
+        (
+            lambda nlp: list(nlp.pipe([np.nan])),
+            "Text 1 must be a string, not float; leave missing",
+        ),
+        (lambda nlp: list(nlp.pipe([3.5])), r"Text 1 must be a string, not float\.$"),
+        (lambda nlp: list(nlp.pipe([b"a"])), "Text 1 must be a string, not bytes; decode it first"),
+        (lambda nlp: list(nlp.pipe(["ab"], as_tuples=True)), "pairs of a text and a value; item 1 is none"),
+        (lambda nlp: list(nlp.pipe([(1, 2)], as_tuples=True)), "Text 1 must be a string, not int"),
+        (lambda nlp: nlp(["a", "text"]), "A text must be a string, not list"),
+        (lambda nlp: nlp(None), "A text must be a string, not NoneType"),
+        (lambda nlp: nlp(b"text"), "A text must be a string, not bytes; decode it first"),
+        (lambda nlp: nlp(np.nan), "A text must be a string, not float; leave missing values out"),
+        (lambda nlp: list(nlp.parse(["a", "text"])), "A parser takes sentences, not str"),
+        (lambda nlp: nlp.parse(3.5), "A parser takes sentences, not float"),
+        (lambda nlp: nlp.parse(None), "A parser takes sentences, not NoneType"),
+    ],
+)
+def test_wrong_types_are_refused_in_one_sentence(
+    nlp: Parser, call: Callable[[Any], object], message: str
+) -> None:
+    with pytest.raises(TypeError, match=message):
+        call(nlp)
 
 
 def test_no_threads_at_all_are_refused(nlp: Parser) -> None:

@@ -19,6 +19,7 @@ def test_public_names_are_these() -> None:
         "BiattError",
         "Comparison",
         "Config",
+        "Document",
         "Evaluation",
         "FormatError",
         "ModelError",

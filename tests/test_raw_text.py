@@ -44,12 +44,35 @@ def parsed(folder: Path, *options: str, stdin: bytes = b"") -> bytes:
 
 
 def test_text_comes_from_an_option_a_file_or_standard_input(folder: Path, tmp_path: Path) -> None:
-    (tmp_path / "notes.txt").write_text(TEXT + "\n")
+    (tmp_path / "notes.txt").write_text(TEXT)
     output = parsed(folder, "--text", TEXT)
     assert output.startswith(b"# sent_id = 1\n# text = ")
     assert parsed(folder, str(tmp_path / "notes.txt")) == output
     assert parsed(folder, stdin=TEXT.encode()) == output
     assert parsed(folder, "-", stdin=output) == output  # CoNLL-U with tags: nothing to add
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        TEXT,
+        "\ufeff\r\n  The\tbaker\u00a0saw\r\na bird.\r\n\r\n\r\nCafe\u0301 \U0001f468\u200d\U0001f469!\n \n",
+        "\n\n|a \\ b| c\u2028d  ",
+    ],
+)
+def test_raw_gives_the_text_back_byte_for_byte(folder: Path, tmp_path: Path, text: str) -> None:
+    (tmp_path / "a.txt").write_bytes(text.encode())
+    output = parsed(folder, "--input", "text", "--offsets", str(tmp_path / "a.txt"))
+    raw = CliRunner().invoke(app, ["raw"], input=output)
+    assert raw.stdout_bytes == text.encode()
+    tokens = [token for sentence in biatt.read(io.BytesIO(output)) for token in sentence.tokens]
+    for token in tokens:
+        start, end = map(int, token.misc["TokenRange"].split(":"))
+        assert text[start:end] == token.text
+    assert len(tokens) > 3
+    # Of a CoNLL file, places are those in the text that raw gives of it.
+    without = parsed(folder, "--input", "text", str(tmp_path / "a.txt"))
+    assert parsed(folder, "--offsets", stdin=without) == output
 
 
 def test_tokens_are_taken_as_they_are(folder: Path) -> None:

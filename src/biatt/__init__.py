@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from biatt import decode
     from biatt.config import Config
     from biatt.data.conll import dumps, read, reads, write
+    from biatt.data.document import Document
     from biatt.data.scores import Scores
     from biatt.data.sentence import Sentence
     from biatt.data.words import Span, Token, Word
@@ -36,6 +37,7 @@ _HOME = {
     "BiattError": "errors",
     "Comparison": "evaluation.comparison",
     "Config": "config",
+    "Document": "data.document",
     "Evaluation": "evaluation.results",
     "FormatError": "errors",
     "ModelError": "errors",
@@ -62,6 +64,7 @@ __all__ = [
     "BiattError",
     "Comparison",
     "Config",
+    "Document",
     "Evaluation",
     "FormatError",
     "ModelError",

@@ -55,6 +55,7 @@ def parse_file(
     threads: int = 1,
     max_size: int | None = None,
     name: str | None = None,
+    offsets: bool = False,
     progress: Progress | None = None,
     **options: Unpack[ParseOptions],
 ) -> None:
@@ -65,7 +66,8 @@ def parse_file(
     terminal, else CoNLL. Of a pipe, a sentence is parsed and written as soon as it is complete and nothing
     more has arrived. `k_best` above 1 writes that many trees of each sentence. A source of more than
     `max_size` bytes, after decompression, is refused. `name` is what error messages call the source, and
-    `progress` is told what has been read. The other options are those of `Parser.parse`.
+    `progress` is told what has been read. With `offsets`, MISC of CoNLL-U has the place of each token in the
+    text. The other options are those of `Parser.parse`.
     """
     sources: Sequence[Source] = source if isinstance(source, (list, tuple)) else [source]
     _check_options(k_best, options)
@@ -91,7 +93,7 @@ def parse_file(
     else:
         options["confidence"] = confidence or format in ("json", "attention")
         parsed = parser.parse(sentences, threads=threads, **options)
-    write_parsed(parsed, str(target), format, confidence=confidence)
+    write_parsed(parsed, str(target), format, confidence=confidence, offsets=offsets)
 
 
 def targets_in(

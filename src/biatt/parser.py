@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar, overload
 
 from numpy.typing import NDArray
 
@@ -15,8 +15,10 @@ from biatt.annotate.tagger import Tagger
 from biatt.annotate.tokeniser import Tokeniser
 from biatt.config import Config
 from biatt.data.curves import NO_CURVES, Curve, Curves
+from biatt.data.document import Document
 from biatt.data.scores import Temperature
-from biatt.data.sentence import Sentence, check_length
+from biatt.data.sentence import SENT_ID, Sentence, check_length
+from biatt.data.text import check_text, text_pairs
 from biatt.decode.apply import with_best_tree, with_k_best_trees
 from biatt.decode.constraints import FREE, Constraints, Fixed, Pairs
 from biatt.encoder_folder import EncoderReference
@@ -252,42 +254,75 @@ class Parser(Scorer):
             for sentence, scores, words in self._scored(sentences, retag=retag)
         ]
 
-    def __call__(self, text: str, *, threads: int = 1, **options: Unpack[ParseOptions]) -> list[Sentence]:
-        """The parsed sentences of a raw text, with their confidence; options as for `parse`."""
+    def __call__(self, text: str, *, threads: int = 1, **options: Unpack[ParseOptions]) -> Document:
+        """The document of a raw text: its parsed sentences, with confidence; options as for `parse`."""
         options.setdefault("confidence", True)
-        return list(self.parse(self.split([text])[0], threads=threads, **options))
+        return Document(text, self.parse(self.split([text])[0], threads=threads, **options))
 
     def parse_tokens(
         self, sentences: Iterable[Sequence[str]], *, threads: int = 1, **options: Unpack[ParseOptions]
     ) -> list[Sentence]:
         """Parsed sentences of words that are already apart, with their confidence; options as for `parse`."""
+        if isinstance(sentences, (str, bytes)) or not isinstance(sentences, Iterable):
+            kind = type(sentences).__name__
+            raise TypeError(f"parse_tokens takes a list of sentences, each a list of words, not {kind}.")
         options.setdefault("confidence", True)
         return list(self.parse(map(Sentence.from_words, sentences), threads=threads, **options))
 
+    @overload
     def pipe(
-        self, texts: Iterable[str], *, threads: int = 1, **options: Unpack[ParseOptions]
-    ) -> Iterator[list[Sentence]]:
-        """The parsed sentences of each text, with their confidence, in order, streamed.
+        self,
+        texts: Iterable[str],
+        *,
+        as_tuples: Literal[False] = False,
+        threads: int = 1,
+        **options: Unpack[ParseOptions],
+    ) -> Iterator[Document]: ...
 
-        This is the fast way for many texts: they are read ahead and parsed together. Options as for `parse`.
+    @overload
+    def pipe(
+        self,
+        texts: Iterable[tuple[str, A]],
+        *,
+        as_tuples: Literal[True],
+        threads: int = 1,
+        **options: Unpack[ParseOptions],
+    ) -> Iterator[tuple[Document, A]]: ...
+
+    def pipe(
+        self,
+        texts: Iterable[Any],
+        *,
+        as_tuples: bool = False,
+        threads: int = 1,
+        **options: Unpack[ParseOptions],
+    ) -> Iterator[Any]:
+        """The documents of many texts, in order, streamed.
+
+        This is the fast way for many texts: they are read ahead and parsed together. With `as_tuples`, it
+        takes pairs of a text and anything that belongs to it, and gives pairs of a document and that. Options
+        as for `parse`; with `confidence`, the documents are those that a call of the parser gives.
         """
-        if isinstance(texts, str):
-            raise TypeError(
-                "pipe takes several texts, such as a list of strings; call the parser for one text."
-            )
+        if isinstance(texts, (str, bytes)) or not isinstance(texts, Iterable):
+            kind = type(texts).__name__
+            raise TypeError(f"pipe takes several texts, such as a list of strings, not {kind}.")
         check_names(options)
-        options.setdefault("confidence", True)
 
-        def parsed(window: list[str]) -> list[list[Sentence]]:
-            split = self.split(window)
+        def parsed(window: list[tuple[str, Any]]) -> list[Any]:
+            split = self.split([text for text, _ in window])
             flat = [sentence for sentences in split for sentence in sentences]
             starts = range(0, len(flat), WINDOW_SENTENCES)  # one text can have very many sentences
             done = chain.from_iterable(
                 self._parse_window(flat[start : start + WINDOW_SENTENCES], **options) for start in starts
             )
-            return [list(islice(done, len(sentences))) for sentences in split]
+            documents = [
+                (Document(text, islice(done, len(sentences))), context)
+                for (text, context), sentences in zip(window, split, strict=True)
+            ]
+            return documents if as_tuples else [document for document, _ in documents]
 
-        return _flat(in_order(parsed, _text_windows(texts), threads=threads))
+        pairs = text_pairs(texts, as_tuples=as_tuples)
+        return _flat(in_order(parsed, _text_windows(pairs, lambda pair: len(pair[0])), threads=threads))
 
     def split(self, texts: Sequence[str]) -> list[list[Sentence]]:
         """The sentences of each text, not yet parsed."""
@@ -296,25 +331,27 @@ class Parser(Scorer):
                 "This model has no tokeniser for raw text: give it words, or train one with --pipeline."
             )
         for text in texts:
-            if not isinstance(text, str):
-                raise TypeError(f"A text must be a string, not {type(text).__name__}.")
+            check_text(text, "A text")
         with one_matrix_thread:
             return self.tokeniser.split(texts)
 
     def sentences(self, texts: Iterable[str], *, first: int = 1) -> Iterator[Sentence]:
-        """The sentences of all texts, numbered from `first` on, not yet parsed, streamed."""
+        """The sentences of the parts of one text, numbered from `first` on, not yet parsed, streamed."""
         return Arriving(self._numbered(texts, first))
 
     def _numbered(self, texts: Iterable[str], number: int) -> Iterator[Sentence | None]:
-        for window in with_pauses(_text_windows(texts)):
+        size = 0  # of the parts so far, in characters
+        for window in with_pauses(_text_windows(texts, len)):
             if window is None:
                 yield None
                 continue
-            for sentences in self.split(window):
+            for text, sentences in zip(window, self.split(window), strict=True):
                 for sentence in sentences:
-                    sentence.verbatim.insert(0, (0, f"# sent_id = {number}"))
+                    sentence.verbatim.insert(0, (0, f"{SENT_ID}{number}"))
+                    sentence.place_in(sentence.token_places._replace(base=size))
                     yield sentence
                     number += 1
+                size += len(text)
 
     def k_best(
         self,
@@ -383,21 +420,25 @@ def _described(encoder: EncoderReference) -> str:
 
 
 def _windows(sentences: Iterable[Sentence]) -> Iterable[list[Sentence]]:
+    if not isinstance(sentences, Iterable):
+        _refuse(sentences)
     return windows(Arriving(map(_checked, with_pauses(sentences))), most=WINDOW_SENTENCES)
 
 
-def _text_windows(texts: Iterable[str]) -> Iterable[list[str]]:
-    return windows(texts, most=WINDOW_SENTENCES, size=len, largest=WINDOW_CHARACTERS)
+def _text_windows(texts: Iterable[A], size: Callable[[A], int]) -> Iterable[list[A]]:
+    return windows(texts, most=WINDOW_SENTENCES, size=size, largest=WINDOW_CHARACTERS)
 
 
 def _checked(sentence: Sentence | None) -> Sentence | None:
     if sentence is not None:
         if not isinstance(sentence, Sentence):
-            raise TypeError(
-                f"A parser takes sentences, not {type(sentence).__name__}; see Sentence.from_words."
-            )
+            _refuse(sentence)
         check_length(sentence)
     return sentence
+
+
+def _refuse(value: object) -> NoReturn:
+    raise TypeError(f"A parser takes sentences, not {type(value).__name__}; see Sentence.from_words.")
 
 
 def _flat(windows: Iterable[list[A]]) -> Iterator[A]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from biatt.data.columns import MISC
-from biatt.data.raw_text import Paragraph, TokenEnd, paragraphs, raw_text
+from biatt.data.raw_text import Paragraph, RawText, TokenEnd, paragraphs, raw_text
 from biatt.data.sentence import Sentence
 from biatt.data.toy_treebank import generate
 
@@ -52,14 +52,34 @@ def test_line_breaks_of_misc_are_line_breaks_of_the_text() -> None:
         row[MISC] = misc
     broken.rows[3][MISC] = "SpaceAfter=No|SpacesAfter=\\n"  # two words about one place: the first is meant
     broken.rows[4][MISC] = "SpacesAfter=\\n"
-    assert raw_text([broken, SECOND, THIRD]) == "One\ntwo\nthree four.\nGo!\n\nGo!\n"
+    assert raw_text([broken, SECOND, THIRD]) == "One \ntwo\nthree four.\nGo!\n\nGo!\n"
     first, _ = paragraphs([broken, SECOND, THIRD])
     assert first.line_ends == [0, 1, 3]
     assert Paragraph.from_text(first.text) == first._replace(tokens=[])
-    assert raw_text([broken, THIRD]) == "One\ntwo\nthree four.\n\nGo!\n"
+    assert raw_text([broken, THIRD]) == "One \ntwo\nthree four.\n\nGo!\n"
 
 
 def test_empty_lines_are_no_lines() -> None:
     paragraph = Paragraph.from_text("\n a b \r\n \n\tc\n")
     assert paragraph == Paragraph(["a", "b", "c"], [], [1])
     assert paragraph.text == "a b\nc"
+
+
+def test_space_of_misc_comes_back_exactly() -> None:
+    sentence = Sentence.from_words(["a", "b", "c d"])
+    sentence.rows[0][MISC] = "SpacesBefore=\\t|SpacesAfter=\\s\\r\\n"
+    sentence.rows[2][MISC] = "SpacesInToken=c\\s\\sd|SpacesAfter=\\s"
+    assert raw_text([sentence]) == "\ta \r\nb c  d "
+    sentence.rows[2][MISC] = "SpaceAfter=No"
+    assert raw_text([sentence]) == "\ta \r\nb c d"
+    sentence.rows[2][MISC] = "SpacesAfter=\\n \\n"
+    assert raw_text([sentence, THIRD]) == "\ta \r\nb c d\n \nGo!\n"
+    assert raw_text([]) == ""
+
+
+def test_places_are_those_in_the_text() -> None:
+    text, sentences = RawText(), [FIRST, THIRD, Sentence.from_words(["x", "\u2003"])]
+    places = [text.add(sentence) for sentence in sentences]
+    whole = text.text()
+    parts = [[whole[a:b] for a, b in zip(*found, strict=True)] for found in places]
+    assert parts == [["I", "don't", "."], ["Go", "!"], ["x", ""]]

@@ -19,25 +19,24 @@ from numpy.typing import NDArray
 
 from biatt.annotate.labeller import FusedLabeller
 from biatt.annotate.multiword import Multiword
+from biatt.annotate.sentence_builder import build_sentences, cut_text
 from biatt.config import TokeniserSettings
-from biatt.data.columns import MISC
 from biatt.data.raw_text import Paragraph
-from biatt.data.sentence import TEXT, Sentence
-from biatt.data.spaces import NO_SPACE
+from biatt.data.sentence import Sentence
+from biatt.data.text import BYTE_ORDER_MARK
 from biatt.encoding.labels import NO_LABEL, Labels
 from biatt.encoding.vocabulary import Encoded, Indices
 from biatt.model_check import Kind
 from biatt.model_folder import Model, read_model, write_model
 from biatt.weights import ROOT
 
-INSIDE, TOKEN, SENTENCE = "inside", "token", "sentence"  # what ends at a character
+INSIDE, TOKEN, SENTENCE = "inside", "token", "sentence"  # what ends at a character, as `cut_text` numbers it
 ONE, SEVERAL = "one", "several"  # how many words the token that ends there has
 LABELS = Labels({"end": [INSIDE, TOKEN, SENTENCE], "words": [ONE, SEVERAL]})
 
 WINDOW = 400  # characters whose labels a window gives
 MARGIN = 60  # characters on either side that the network reads too
 BATCH_CHARACTERS = 3000  # the fastest of 1500 to 12000
-LONGEST_SENTENCE = 1000  # words: a text without any end of sentence is cut here
 WRAPPED = 40, 120  # characters, from and to, in the longest line of text that may be wrapped
 LONGEST_LINE = 12  # tens of characters: the lengths of longer lines are not distinguished
 LONGEST_CHUNK = 20  # characters between spaces that are embedded as a whole too
@@ -175,74 +174,33 @@ class Tokeniser:
     def split(self, texts: Sequence[str]) -> list[list[Sentence]]:
         """The sentences of each text; a blank line always ends one."""
         cut_up = [
-            [Paragraph.from_text(part) for part in _PARAGRAPHS.split(text) if part.strip()] for text in texts
+            [
+                Paragraph.from_text(part)
+                for part in _PARAGRAPHS.split(text.removeprefix(BYTE_ORDER_MARK))
+                if part.strip()
+            ]
+            for text in texts
         ]
-        sentences = iter(self._split([paragraph for paragraphs in cut_up for paragraph in paragraphs]))
-        return [[s for _ in paragraphs for s in next(sentences)] for paragraphs in cut_up]
+        labels = iter(self._labels([paragraph for paragraphs in cut_up for paragraph in paragraphs]))
+        return [
+            self._sentences(text, [next(labels) for _ in paragraphs]) if paragraphs else []
+            for text, paragraphs in zip(texts, cut_up, strict=True)
+        ]
 
-    def _split(self, paragraphs: Sequence[Paragraph]) -> list[list[Sentence]]:
-        """The sentences of each paragraph."""
+    def _labels(self, paragraphs: Sequence[Paragraph]) -> list[Indices]:
+        """The labels of the characters of each paragraph."""
         windows = [window for paragraph in paragraphs for window in cut(paragraph, self.characters)]
         encoded = [window.encoded for window in windows]
         labelled = self.network.label(encoded, batch_words=BATCH_CHARACTERS)
-        labels = iter([numbers[window.core] for window, numbers in zip(windows, labelled, strict=True)])
-        result = []
-        for chunks, *_ in paragraphs:
-            count = -(-sum(map(len, chunks)) // WINDOW)
-            result.append(list(self._sentences(chunks, np.concatenate([next(labels) for _ in range(count)]))))
-        return result
+        cores = iter([numbers[window.core] for window, numbers in zip(windows, labelled, strict=True)])
+        counts = (-(-sum(map(len, chunks)) // WINDOW) for chunks, *_ in paragraphs)
+        return [np.concatenate([next(cores) for _ in range(count)]) for count in counts]
 
-    def _sentences(self, chunks: list[str], labels: Indices) -> Iterator[Sentence]:
-        """The sentences of a paragraph that the labels of its characters describe."""
-        text, last = "".join(chunks), np.zeros(len(labels), bool)  # is the character the last of its chunk?
-        last[np.cumsum([len(chunk) for chunk in chunks]) - 1] = True
-        ends = labels[:, 0] > 0
-        if not self.spaces:
-            ends |= last
-        ends[-1] = True
-        builder, start = SentenceBuilder(), 0
-        places = np.flatnonzero(ends)
-        for place, (end, several), space in zip(
-            places.tolist(), labels[places].tolist(), last[places].tolist(), strict=True
-        ):
-            token = text[start : place + 1]
-            if self.spaces and last[start:place].any():
-                token = "".join(
-                    c + " " * bool(gap) for c, gap in zip(token, last[start:], strict=False)
-                ).rstrip()
-            builder.add(token, self.multiword.words(token) if several else [token], space_after=space)
-            start = place + 1
-            if end == 2 or start == len(text) or builder.size >= LONGEST_SENTENCE:
-                yield builder.sentence()
-                builder = SentenceBuilder()
-
-
-class SentenceBuilder:
-    """Makes a sentence of its tokens, added one by one."""
-
-    def __init__(self) -> None:
-        self.rows: list[list[str]] = []
-        self.verbatim: list[tuple[int, str]] = []
-        self.text: list[str] = []
-
-    @property
-    def size(self) -> int:
-        return len(self.rows)
-
-    def add(self, token: str, words: Sequence[str], *, space_after: bool) -> None:
-        misc = "_" if space_after else NO_SPACE
-        if len(words) > 1:
-            span = f"{self.size + 1}-{self.size + len(words)}"
-            self.verbatim.append((self.size, "\t".join([span, token, *"_______", misc])))
-        for word in words:
-            self.rows.append([str(self.size + 1), word, *"________"])
-        if len(words) == 1:
-            self.rows[-1][MISC] = misc
-        self.text.append(token + (" " if space_after else ""))
-
-    def sentence(self) -> Sentence:
-        self.verbatim.insert(0, (0, TEXT + "".join(self.text).rstrip()))
-        return Sentence(self.rows, self.verbatim, source="<text>")
+    def _sentences(self, text: str, labels: Sequence[Indices]) -> list[Sentence]:
+        """The sentences of a text whose paragraphs have these labels."""
+        paragraph_ends = np.cumsum([len(of_paragraph) for of_paragraph in labels]) - 1
+        cuts = cut_text(text, np.concatenate(labels), paragraph_ends.tolist(), spaces=self.spaces)
+        return list(build_sentences(text, cuts, self.multiword))
 
 
 class Window(NamedTuple):

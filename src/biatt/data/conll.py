@@ -19,6 +19,7 @@ from typing import BinaryIO, Literal, get_args
 
 from biatt.data.arcs import cycle
 from biatt.data.columns import COLUMNS, HEAD, ID, UPOS
+from biatt.data.document import Document, sentences_in
 from biatt.data.files import blocks, name_of, reading, writing
 from biatt.data.sentence import NO_HEAD, Sentence
 from biatt.errors import ConfigError, FormatError
@@ -31,6 +32,7 @@ UPOS_TAGS = frozenset(
     | {"PUNCT", "SCONJ", "SYM", "VERB", "X"}
 )
 
+Sentences = Sentence | Document | Iterable[Sentence | Document]
 Trees = bool | Literal["partial"]  # must there be trees? "partial": trees in which heads may be missing
 
 _FORMAT_HEAD_BYTES = 1 << 16  # the part of a file that tells its format
@@ -101,10 +103,11 @@ def reads(text: str, *, format: ConllFormat | None = None, trees: Trees = False)
     return list(read(data, format=format, trees=trees, name="<string>"))
 
 
-def write(sentences: Sentence | Iterable[Sentence], target: str | Path | BinaryIO) -> int:
-    """Write sentences to a file, "-" (standard output) or a binary stream, and return their number.
+def write(sentences: Sentences, target: str | Path | BinaryIO) -> int:
+    """Write sentences or documents to a file, "-" (standard output) or a binary stream.
 
-    Sentences whose words have been changed are checked: what is written can be read.
+    Returns the number of sentences. Those whose words have been changed are checked: what is written can be
+    read.
     """
     count = 0
     with writing(target) as stream:
@@ -118,19 +121,15 @@ def write(sentences: Sentence | Iterable[Sentence], target: str | Path | BinaryI
     return count
 
 
-def dumps(sentences: Sentence | Iterable[Sentence]) -> str:
-    """Sentences as a string: what `write` writes."""
+def dumps(sentences: Sentences) -> str:
+    """Sentences or documents as a string: what `write` writes."""
     return "".join(text for _, text in _written(sentences))
 
 
-def _written(sentences: Sentence | Iterable[Sentence]) -> Iterator[tuple[Sentence, str]]:
+def _written(source: Sentences) -> Iterator[tuple[Sentence, str]]:
     """Each sentence and its text in the file."""
-    if isinstance(sentences, Sentence):
-        sentences = [sentences]
     missing = None
-    for sentence in sentences:
-        if not isinstance(sentence, Sentence):
-            raise TypeError(f"Sentences are written, not {type(sentence).__name__}.")
+    for sentence in sentences_in(source):
         if sentence._edited:
             _check(sentence)
         text = sentence.to_text()

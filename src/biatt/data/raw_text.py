@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from biatt.data.columns import MISC
 from biatt.data.sentence import Sentence
-from biatt.data.spaces import space_after
+from biatt.data.spaces import space_after, space_before, text_in
 
 NEW_PARAGRAPH, NEW_DOCUMENT = "# newpar", "# newdoc"  # comments
 
@@ -79,9 +79,48 @@ def begins_paragraph(sentence: Sentence) -> bool:
     return any(comment.startswith((NEW_PARAGRAPH, NEW_DOCUMENT)) for comment in sentence.comments)
 
 
-def raw_text(sentences: Iterable[Sentence]) -> str:
-    """The text of a treebank, with a blank line between paragraphs.
+class RawText:
+    """The text of sentences, put together one by one.
 
-    A paragraph is on one line unless MISC has line breaks.
+    Space is that of MISC. Where MISC has none, it is a blank, before a new paragraph a blank line, and at the
+    end a line break. A paragraph always begins after a blank line.
     """
-    return "\n\n".join(paragraph.text for paragraph in paragraphs(sentences)) + "\n"
+
+    def __init__(self) -> None:
+        self._pieces: list[str] = []
+        self._size = 0  # in characters
+        self._begins_paragraph = False  # whether the next token does
+        self._after: str | None = ""  # the space after the last token; None if MISC says nothing about it
+
+    def add(self, sentence: Sentence) -> tuple[list[int], list[int]]:
+        """Add a sentence; start and end of each of its tokens in the text."""
+        self._begins_paragraph |= bool(self._size) and begins_paragraph(sentence)
+        starts, ends = [], []
+        for token in sentence.tokens:
+            misc = token.row[MISC]
+            text = text_in(token.form, misc)
+            if text.strip():  # else it is nothing but space, which no text shows
+                space = (" " if self._after is None else self._after) + space_before(misc)
+                if self._begins_paragraph and space.count("\n") < 2:
+                    space = "\n\n"
+                self._add(space)
+                self._add(text)
+                self._after, self._begins_paragraph = space_after(misc), False
+            starts.append(self._size - len(text) if text.strip() else self._size)
+            ends.append(self._size)
+        return starts, ends
+
+    def _add(self, piece: str) -> None:
+        self._pieces.append(piece)
+        self._size += len(piece)
+
+    def text(self) -> str:
+        return "".join(self._pieces) + ("\n" if self._after is None else self._after)
+
+
+def raw_text(sentences: Iterable[Sentence]) -> str:
+    """The text of a treebank, with a blank line between paragraphs, and with the space that MISC gives."""
+    text = RawText()
+    for sentence in sentences:
+        text.add(sentence)
+    return text.text()

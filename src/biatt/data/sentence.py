@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, overload
 
 from biatt.data.arcs import is_projective
@@ -76,8 +76,12 @@ class Sentence:
         format: ConllFormat = "conllu",
     ) -> Sentence:
         """A sentence that comes from no file; a column not given is "_", and so is a head of -1."""
-        if isinstance(forms, str):
-            raise TypeError(f"A sentence is made of a list of words, not of the string {forms!r}.")
+        if isinstance(forms, (str, bytes)) or not isinstance(forms, Iterable):
+            kind = f"of the string {forms!r}" if isinstance(forms, str) else f"of {type(forms).__name__}"
+            raise TypeError(f"A sentence is made of a list of words, not {kind}.")
+        for form in forms:
+            if not isinstance(form, str):
+                raise TypeError(f"A word is a string, not {type(form).__name__}.")
         rows = [[str(i), form, *"________"] for i, form in enumerate(forms, 1)]
         numbers = None if heads is None else ["_" if head == NO_HEAD else str(head) for head in heads]
         given = {LEMMA: lemmas, UPOS: upos, XPOS: xpos, FEATS: feats, HEAD: numbers, DEPREL: deprels}

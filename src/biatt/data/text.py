@@ -5,11 +5,11 @@ from __future__ import annotations
 import codecs
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import groupby
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from biatt.data.files import InputStream, blocks, name_of, reading, with_head
 from biatt.data.sentence import Sentence
@@ -17,6 +17,8 @@ from biatt.errors import FormatError
 from biatt.threads import Arriving, with_pauses
 
 LONGEST_PARAGRAPH = 1 << 20  # characters, or bytes of a line, that are taken at once
+
+BYTE_ORDER_MARK = "\ufeff"
 
 _LONGEST_HEAD = 1 << 22  # bytes of comments after which a file counts as CoNLL, whose reader refuses so many
 _CONLL_WORD = re.compile(rb"[0-9]+(?:[-.][0-9]+)?\t")
@@ -69,39 +71,57 @@ def _read_lines(
     for line in _lines(source, name):
         if line is None:
             yield None
-        elif words := line[1].split():
+        elif words := line[1].removeprefix(BYTE_ORDER_MARK if line[0] == 1 else "").split():
             yield line[0], [piece for word in words for piece in _pieces(word)] if raw else words
 
 
 def read_text(source: str | Path | BinaryIO, *, name: str | None = None) -> Iterator[str]:
-    """The paragraphs of a text file, which blank lines separate; a very long one comes in parts."""
+    """The paragraphs of a text file, each with the blank lines after it; a very long one comes in parts.
+
+    Together they are the whole text. Blank lines at the beginning belong to the first paragraph, and those
+    that a pipe sends some time after a paragraph to the next one.
+    """
     return Arriving(_read_text(source, name or name_of(source)))
 
 
 def _read_text(source: str | Path | BinaryIO, name: str) -> Iterator[str | None]:
-    paragraph = ""
+    paragraph, begun, ended = (
+        "",
+        False,
+        False,
+    )  # whether a line with words and a blank line after it were read
     for item in _lines(source, name):
         if item is None:
+            if ended:
+                yield paragraph
+                paragraph, begun, ended = "", False, False
             yield None
             continue
-        _, line = item
-        if line.strip():
-            paragraph += line
-        if len(paragraph) >= LONGEST_PARAGRAPH:
-            end = 1 + max(paragraph.rfind(space) for space in " \n\t")  # not in the middle of a word
-            yield paragraph[: end or None]
-            paragraph = paragraph[end:] if end else ""
-        elif paragraph and not line.strip():
+        blank = not item[1].removeprefix(BYTE_ORDER_MARK).strip()
+        if ended and not blank:
             yield paragraph
-            paragraph = ""
+            paragraph, begun, ended = "", False, False
+        paragraph += item[1]
+        begun, ended = begun or not blank, begun and blank
+        if len(paragraph) >= LONGEST_PARAGRAPH:
+            from biatt.data.graphemes import boundary_before
+
+            space = 1 + max(paragraph.rfind(space) for space in " \n\t")  # not in the middle of a word
+            end = boundary_before(paragraph, space or len(paragraph) - 1)
+            yield paragraph[:end]
+            paragraph = paragraph[end:]
+            begun, ended = bool(paragraph.strip()), False
     if paragraph:
         yield paragraph
 
 
 def _lines(source: str | Path | BinaryIO, name: str) -> Iterator[tuple[int, str] | None]:
-    """The lines of a text, numbered, and None where more has to arrive; a very long line comes in pieces."""
+    """The lines of a text, numbered, and None where more has to arrive; a very long line comes in pieces.
+
+    They are the whole text, with the byte order mark that a file may begin with.
+    """
     with reading(source, name=name) as stream:
-        decoder = codecs.getincrementaldecoder("utf-8-sig")()
+        decoder = codecs.getincrementaldecoder("utf-8")()
         number, rest = 1, b""
 
         def decoded(data: bytes, *, final: bool = False) -> Iterator[tuple[int, str]]:
@@ -124,6 +144,37 @@ def _lines(source: str | Path | BinaryIO, name: str) -> Iterator[tuple[int, str]
                 yield from decoded(rest)
                 rest = b""
         yield from decoded(rest, final=True)
+
+
+def text_pairs(texts: Iterable[Any], *, as_tuples: bool) -> Iterator[tuple[str, Any]]:
+    """Pairs of a text and what belongs to it, checked; without `as_tuples`, nothing belongs to a text."""
+    return Arriving(_text_pairs(texts, as_tuples))
+
+
+def _text_pairs(texts: Iterable[Any], as_tuples: bool) -> Iterator[tuple[str, Any] | None]:
+    number = 0
+    for item in with_pauses(texts):
+        if item is None and isinstance(texts, Arriving):
+            yield None
+            continue
+        number += 1
+        if as_tuples and not (isinstance(item, tuple) and len(item) == 2):
+            raise TypeError(f"With as_tuples, pipe takes pairs of a text and a value; item {number} is none.")
+        pair: Any = item if as_tuples else (item, None)
+        check_text(pair[0], f"Text {number}")
+        yield pair
+
+
+def check_text(text: object, name: str) -> None:
+    """Refuse what is not a string; `name` is what the error message calls it."""
+    if isinstance(text, str):
+        return
+    hint = ""
+    if isinstance(text, bytes):
+        hint = "; decode it first"
+    elif text is None or text != text:
+        hint = "; leave missing values out or replace them"
+    raise TypeError(f"{name} must be a string, not {type(text).__name__}{hint}.")
 
 
 @lru_cache(maxsize=1 << 16)

@@ -14,6 +14,7 @@ from typing import Any, BinaryIO, Literal
 from biatt.data.columns import DEPREL, FORM, HEAD, MISC
 from biatt.data.conll import write
 from biatt.data.files import COMPRESSED, writing
+from biatt.data.raw_text import RawText
 from biatt.data.sentence import Sentence
 from biatt.data.visible import json_text
 from biatt.errors import ConfigError
@@ -61,11 +62,13 @@ def write_parsed(
     format: OutputFormat | None = None,
     *,
     confidence: bool = False,
+    offsets: bool = False,
 ) -> None:
     """Write sentences to a file or "-", by default in the CoNLL format that they have.
 
     JSON is a line for each sentence, or one array of them in a file that ends in .json. With `confidence`,
     CoNLL-U has the parser's confidence in MISC and in comments; JSON has it whenever the sentences have it.
+    With `offsets`, MISC of CoNLL-U has the place of each token in the text.
     """
     if format == "tree":
         from biatt.display.terminal import tree_text
@@ -79,7 +82,8 @@ def write_parsed(
     elif format in ("svg", "png", "html", "attention"):
         _write_pictures(sentences, target, format)
     else:
-        write(_as_conll(sentences, format, confidence), target)
+        conll = _as_conll(sentences, format, confidence)
+        write(with_token_ranges(conll) if offsets else conll, target)
 
 
 def _suffix(target: str | Path) -> str:
@@ -166,3 +170,24 @@ def with_confidence_columns(sentence: Sentence) -> Sentence:
         new = [f"{name}={values[i]:.4f}" for name, values in columns.items() if not isnan(values[i])]
         row[MISC] = "|".join([*kept, *new])
     return copy
+
+
+def with_token_ranges(sentences: Iterable[Sentence]) -> Iterator[Sentence]:
+    """Copies with TokenRange=start:end in the MISC of each token.
+
+    Characters are counted in the text that was parsed, or in the text that `biatt raw` gives of the sentences
+    of a CoNLL file.
+    """
+    raw = RawText()
+    for sentence in sentences:
+        if sentence.format != "conllu":
+            raise ConfigError(
+                "Offsets are written to the MISC column of CoNLL-U, which CoNLL-X does not have."
+            )
+        copy = sentence.copy()
+        in_file = zip(*raw.add(sentence), strict=True)
+        given = sentence.token_places.given
+        for token, place in zip(copy.tokens, in_file, strict=True):
+            start, end = (token.start_char, token.end_char) if given else place
+            token.misc["TokenRange"] = f"{start}:{end}"
+        yield copy

@@ -74,6 +74,12 @@ Probabilities = Annotated[
         "for training on them.",
     ),
 ]
+Offsets = Annotated[
+    bool,
+    output_option(
+        "--offsets", help="Write the place of each token in the text to MISC: TokenRange=start:end."
+    ),
+]
 FillDeps = Annotated[
     bool,
     output_option(
@@ -111,6 +117,7 @@ def parse(
     confidence: Confidence = False,
     probabilities: Probabilities = False,
     k_best: KBest = 1,
+    offsets: Offsets = False,
     fill_deps: FillDeps = False,
     decode: Decode = "mst",
     roots: NumberOfRoots = None,
@@ -144,6 +151,7 @@ def parse(
                 confidence=confidence,
                 probabilities=probabilities,
                 k_best=k_best,
+                offsets=offsets,
                 fill_deps=fill_deps,
                 retag=retag,
                 keep_heads=keep_heads,

@@ -12,7 +12,11 @@ from biatt.verbs.options import Output, Seed, Treebank
 
 
 def raw(file: Treebank = "-", output: Output = "-") -> None:
-    """Write the raw text of a treebank, a paragraph a line, for example to test a pipeline on it."""
+    """Write the raw text of a treebank, for example to test a pipeline on it.
+
+    Space is that of MISC: of a text that `biatt parse` has parsed, the text comes back byte for byte. Else a
+    paragraph is a line.
+    """
     from biatt.data.raw_text import raw_text
 
     with writing(output) as target:
