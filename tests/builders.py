@@ -115,7 +115,7 @@ def random_tokeniser(seed: int = 0, *, spaces: bool = False) -> Tokeniser:
 ROWS, RELATIONS = 9, 4
 
 # Settings beyond the paper.
-LARGER: dict[str, Any] = {"layers": 2, "query_input": "memory", "pair_hidden": 5}
+LARGER: dict[str, Any] = {"layers": 2, "query_input": "memory", "pair_hidden": 5, "state_limit": 0.5}
 # Every network of the paper that the configuration can describe, hidden and embedding sizes aside; then the
 # settings beyond the paper, each alone, and all together with each ablation.
 VARIANTS: list[dict[str, Any]] = [
@@ -123,7 +123,7 @@ VARIANTS: list[dict[str, Any]] = [
     for directions, feedback in product(("both", "left-to-right", "right-to-left"), (True, False))
 ]
 VARIANTS += [{"attention": "single", "feedback": False}]
-VARIANTS += [{"layers": 3}, {"query_input": "memory"}, {"pair_hidden": 5}]
+VARIANTS += [{"layers": 3}, {"query_input": "memory"}, {"pair_hidden": 5}, {"state_limit": 0.2}]
 VARIANTS += [
     {**LARGER, **ablation}
     for ablation in (

@@ -32,12 +32,16 @@ def softmax(x: Array) -> Array:
     return result
 
 
-def slow_gru(previous: Array, x: Array, W: Array, U: Array, b: Array) -> Array:
-    """Cho et al. 2014 with LReL: W is 3h × inputs, U is 3h × h, parts in the order r, z, candidate."""
+def slow_gru(previous: Array, x: Array, W: Array, U: Array, b: Array, *, limit: float) -> Array:
+    """Cho et al. 2014 with LReL and a limit of the candidate.
+
+    W is 3h × inputs, U is 3h × h, parts in the order r, z, candidate.
+    """
     (W_r, W_z, W_h), (U_r, U_z, U_h), (b_r, b_z, b_h) = (np.split(part, 3) for part in (W, U, b))
     r = sigmoid(W_r @ x + U_r @ previous + b_r)
     z = sigmoid(W_z @ x + U_z @ previous + b_z)
-    return z * previous + (1 - z) * lrel(W_h @ x + U_h @ (r * previous) + b_h)
+    candidate = lrel(W_h @ x + U_h @ (r * previous) + b_h)
+    return z * previous + (1 - z) * np.array([min(max(value, -limit), limit) for value in candidate])
 
 
 def slow_forward(
@@ -52,7 +56,8 @@ def slow_forward(
     x_mask, *m_masks, q_mask = masks or [np.float64(1)] * (config.layers + 1) + [np.ones((2, h))]
 
     def gru(part: str, k: int, previous: Array, x: Array, W: Array) -> Array:
-        return slow_gru(previous, x, W.T, w[f"{part}.U"][k].T, w[f"{part}.bias"][k])
+        U, bias = w[f"{part}.U"][k], w[f"{part}.bias"][k]
+        return slow_gru(previous, x, W.T, U.T, bias, limit=config.state_limit)
 
     # x_i = LReL[P(E e_i + …)], with a bias
     x = []

@@ -90,6 +90,11 @@ class EncoderConfig(Checked):
         0, "width of the token embeddings before P; 0 means the hidden size, as in the paper"
     )
     layers: int = setting(1, "layers of the memory, each reading the one before; the paper has one")
+    state_limit: float = setting(
+        1e4,
+        "largest absolute value of a GRU's candidate state, which LReL does not bound; the paper has no "
+        "limit, and 10000 only keeps numbers finite",
+    )
     min_count: int = setting(
         2, "a form, lemma or tag that occurs less often is unknown; in the paper, one that occurs once"
     )
@@ -100,6 +105,7 @@ class EncoderConfig(Checked):
         check(self.embedding >= 0, "embedding must be 0 or more")
         check(1 <= self.layers <= 9, "layers must be from 1 to 9")
         check(self.min_count >= 1, "min_count must be at least 1")
+        check(0 < self.state_limit <= 1e4, "state_limit must be above 0 and at most 10000")
 
     @property
     def width(self) -> int:

@@ -52,12 +52,12 @@ positions, rows = int((words + 1).sum()), int(words.sum())
 def normal(*shape):
     return generator.normal(0, 0.3, shape).astype(np.float32)
 gru = recurrences.GruWeights(normal(2, h, 3 * h), normal(2, 3 * h), normal(2, h, 3 * h), normal(2, h))
-memory = recurrences.gru(normal(positions, h), gru, words + 1, "lr")
+memory = recurrences.gru(normal(positions, h), gru, words + 1, "lr", limit=1.0)
 x, m = normal(rows, h), normal(positions, 2 * h)
 weights = recurrences.LookupWeights(
     normal(2, 2 * h, 3 * h), normal(2, 2 * h, 5), normal(1, 2 * h, h), normal(2, h, h), normal(2, h)
 )
-forward = recurrences.query(x, m, gru, weights, words, "lr")
+forward = recurrences.query(x, m, gru, weights, words, "lr", limit=1.0)
 d_outputs = normal(2, rows, h), normal(2, rows, 8), normal(2, rows, 5)
 d_x, d_m, d_gru, d_weights = recurrences.query_backward(*d_outputs, forward, words, "lr")
 arrays = *memory, *forward.states, *forward.attended, forward.lookup.keys, d_x, d_m, *d_gru, *d_weights

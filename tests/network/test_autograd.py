@@ -124,13 +124,13 @@ def test_operations_have_the_gradients_of_their_namesakes_for_any_outer_gradient
     lookup = [(2, 8, 12), (2, 8, 3), (1, 8, 4), (2, 4, 4), (2, 4)]
 
     def recurrence(run: Operations, x: Tensor, *gru: Tensor) -> tuple[Tensor]:
-        return (run.recurrence(x, GruTensors(*gru), words, "lr"),)
+        return (run.recurrence(x, GruTensors(*gru, limit=0.7), words, "lr"),)
 
     def attention(run: Operations, *tensors: Tensor) -> tuple[Tensor, ...]:
         return run.attention(*tensors, words)
 
     def query_recurrence(run: Operations, x: Tensor, m: Tensor, *weights: Tensor) -> tuple[Tensor, ...]:
-        gru, lookup = GruTensors(*weights[:4]), LookupTensors(*weights[4:])
+        gru, lookup = GruTensors(*weights[:4], limit=0.7), LookupTensors(*weights[4:])
         return run.query_recurrence(x, m, gru, lookup, words, "lr")
 
     for call, shapes in (

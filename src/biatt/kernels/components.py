@@ -23,6 +23,7 @@ class PackedGru(NamedTuple):
     U_gates: Floats  # [U | D] in a query component: both multiply the state
     U_candidate: Floats
     first: Floats  # (d, h)
+    limit: np.float32  # of a candidate's absolute value
 
 
 class PackedLookup(NamedTuple):
@@ -75,7 +76,7 @@ def memory_states(x: Floats, layer: PackedGru, sentences: Sentences) -> Floats:
     for k in range(2):
         affine(x, layer.W[k], layer.bias[k], inputs)
         weights = Recurrent(layer.U_gates[k], layer.U_candidate[k], layer.first[k])
-        gru_forward(inputs, weights, sentences, Options(k == 1, False), saved)
+        gru_forward(inputs, weights, sentences, Options(k == 1, False, layer.limit), saved)
         m[:, k * h : (k + 1) * h] = states
     return m
 
@@ -106,7 +107,7 @@ def query_states(
             Lookup(keys, middle, values, lookup.v[k]),
             Recurrent(query.U_gates[k], query.U_candidate[k], query.first[k]),
             sentences,
-            Options(backwards[k], False),
+            Options(backwards[k], False, query.limit),
             States(out.q[k], scratch[0], scratch[1], scratch[2], scratch[3]),
             Attended(scratch[4], out.log_a[k], out.soft[k]),
         )

@@ -53,7 +53,7 @@ class FusedEncoder:
             if name != VECTORS
         }
         self.P = pack(self.weights["P"])
-        self.memory = [_packed_gru(self.weights, name) for name in memory_layers(config)]
+        self.memory = [self._packed_gru(name) for name in memory_layers(config)]
 
     def embed(self, batch: Batch, summand: Floats | None = None) -> Floats:
         """x (M, h); the summand (M, h) is added before the activation."""
@@ -68,6 +68,12 @@ class FusedEncoder:
         for layer in layers:
             x = memory_states(x, layer, sentences)
         return x
+
+    def _packed_gru(self, name: str, D: Floats | None = None) -> PackedGru:
+        W, bias, U, first = (self.weights[f"{name}.{part}"] for part in ("W", "bias", "U", "first"))
+        h, limit = first.shape[1], np.float32(self.config.state_limit)
+        gates = U[..., : 2 * h] if D is None else np.concatenate([U[..., : 2 * h], D], -1)
+        return PackedGru(_pack_each(W), bias, _pack_each(gates), _pack_each(U[..., 2 * h :]), first, limit)
 
 
 class FusedNetwork(FusedEncoder):
@@ -92,7 +98,7 @@ class FusedNetwork(FusedEncoder):
         self.fed_labels = fed_labels(labels)
         self.directions, self.W = DIRECTIONS[config.directions], _pack_each(w["W"])
         if config.feedback:
-            self.query = _packed_gru(w, "query", w["D"])
+            self.query = self._packed_gru("query", w["D"])
             self.lookup = PackedLookup(
                 _pack_each(np.concatenate([w["F"], w["U"]], -1)), pack(w["C"][0]), w["v"]
             )
@@ -177,17 +183,10 @@ class FusedNetwork(FusedEncoder):
         w = self.weights
         query = GruWeights(w["query.W"], w["query.bias"], w["query.U"], w["query.first"])
         x = np.ascontiguousarray(x[:, : query.W.shape[1]])
-        q = recurrences.gru(x, query, words, self.directions).states
+        q = recurrences.gru(x, query, words, self.directions, limit=self.config.state_limit).states
         queries = np.concatenate([*q], -1)[None] if self.config.attention == "single" else q
         attended, _ = recurrences.attention(queries @ w["D"], m @ w["U"], m @ w["C"][0], w["v"], words)
         return q, attended.log_a, attended.soft
-
-
-def _packed_gru(weights: Mapping[str, Floats], name: str, D: Floats | None = None) -> PackedGru:
-    W, bias, U, first = (weights[f"{name}.{part}"] for part in ("W", "bias", "U", "first"))
-    h = first.shape[1]
-    gates = U[..., : 2 * h] if D is None else np.concatenate([U[..., : 2 * h], D], -1)
-    return PackedGru(_pack_each(W), bias, _pack_each(gates), _pack_each(U[..., 2 * h :]), first)
 
 
 def _pack_each(matrices: Floats) -> Floats:

@@ -20,8 +20,6 @@ from biatt.kernels.products import Floats, empty_products, multiply
 
 Positions = NDArray[np.int64]
 
-STATE_LIMIT = np.float32(1e4)  # of candidates, far above any trained one, so that nothing overflows
-
 
 class Sentences(NamedTuple):
     """Some sentences of a batch, longest first: those that are still running at a step are the first ones."""
@@ -36,6 +34,7 @@ class Options(NamedTuple):
 
     backwards: bool  # from the last row of a sentence to the first
     keep: bool  # `States` has a row for each position; otherwise, but for `states`, one for each sentence
+    limit: np.float32  # of the candidate's absolute value
 
 
 class Recurrent(NamedTuple):
@@ -144,7 +143,7 @@ def gru_step(
     for i in range(running):
         p = row_at(sentences, i, step, options.backwards)
         at = p if options.keep else i
-        update(inputs[p], product[i], saved.z[at], saved.c[at], state[i], saved.states[p])
+        update(inputs[p], product[i], saved.z[at], options.limit, saved.c[at], state[i], saved.states[p])
 
 
 @compiled_fast
@@ -160,13 +159,15 @@ def gates(row: Floats, products: Floats, state: Floats, r: Floats, z: Floats, re
 
 
 @compiled_fast
-def update(row: Floats, product: Floats, z: Floats, c: Floats, state: Floats, out: Floats) -> None:
-    """c = LReL(…) and h = z ⊙ h₋₁ + (1 − z) ⊙ c, in place of the old state and in `out`."""
+def update(
+    row: Floats, product: Floats, z: Floats, limit: np.float32, c: Floats, state: Floats, out: Floats
+) -> None:
+    """c = LReL(…) within the limit and h = z ⊙ h₋₁ + (1 − z) ⊙ c, in place of the old state and in `out`."""
     h = len(state)
     for k in range(h):
         x = row[2 * h + k] + product[k]
         x = max(x, SLOPE * x)
-        c[k] = min(max(x, -STATE_LIMIT), STATE_LIMIT)
+        c[k] = min(max(x, -limit), limit)
     for k in range(h):
         state[k] = z[k] * state[k] + (ONE - z[k]) * c[k]
         out[k] = state[k]
@@ -222,7 +223,7 @@ def gru_step_backward(
     d, d_reset, d_gates, h = arrays.state, arrays.reset_state, arrays.gates, saved.r.shape[1]
     for i in range(running):
         p = row_at(sentences, i, step, options.backwards)
-        update_backward(d[i, :h], saved, p, gradients.inputs[p])
+        update_backward(d[i, :h], saved, p, options.limit, gradients.inputs[p])
         d_gates[i, :h] = gradients.inputs[p, 2 * h :]  # borrowed as the product's contiguous input
     multiply(d_gates, weights.U_candidate, d_reset, running, True)
     for i in range(running):
@@ -233,13 +234,13 @@ def gru_step_backward(
 
 
 @compiled_fast
-def update_backward(d: Floats, saved: States, p: int, d_row: Floats) -> None:
+def update_backward(d: Floats, saved: States, p: int, limit: np.float32, d_row: Floats) -> None:
     """First half of a backward step: from dh to the gradients of the inputs of z and of c."""
     z, c, previous = saved.z[p], saved.c[p], saved.previous[p]
     h = len(d)
     for k in range(h):
         slope = SLOPE if c[k] < ZERO else ONE
-        slope = ZERO if abs(c[k]) >= STATE_LIMIT else slope
+        slope = ZERO if abs(c[k]) >= limit else slope
         # The order of these lines decides how LLVM groups the factors, and so the last digits of a training.
         d_c = d[k] * (ONE - z[k]) * slope
         d_row[h + k] = d[k] * (previous[k] - c[k]) * z[k] * (ONE - z[k])

@@ -55,6 +55,7 @@ class QueryPass(NamedTuple):
     states: States  # each (d, N, h)
     attended: Attended  # each (d, N, …)
     lookup: Lookup
+    limit: float  # of a candidate's absolute value
 
 
 def sentence_groups(lengths: Lengths, count: int) -> list[Sentences]:
@@ -73,9 +74,10 @@ def gru(
     lengths: Lengths,
     directions: str,
     *,
+    limit: float,
     threads: int = 1,
 ) -> States:
-    """x (rows, inputs) → states (d, rows, h)."""
+    """x (rows, inputs) → states (d, rows, h); `limit` is that of a candidate's absolute value."""
     d, rows, h = len(directions), len(x), weights.U.shape[1]
     inputs, recurrent, saved = _empty(d, rows, 3 * h), {}, _empty_states(d, rows, h)
 
@@ -85,7 +87,7 @@ def gru(
         recurrent[k] = Recurrent(pack(U[:, : 2 * h]), pack(U[:, 2 * h :]), weights.first[k])
 
     def recur(k: int, sentences: Sentences) -> None:
-        options = Options(directions[k] == "r", True)
+        options = Options(directions[k] == "r", True, np.float32(limit))
         gru_kernels.gru_forward(inputs[k], recurrent[k], sentences, options, _states_of(saved, k))
 
     _run_directions(before, recur, None, d, lengths, threads)
@@ -100,6 +102,7 @@ def gru_backward(
     lengths: Lengths,
     directions: str,
     *,
+    limit: float,
     threads: int = 1,
 ) -> tuple[Floats, GruWeights]:
     """Gradients of x and of the weights."""
@@ -113,7 +116,7 @@ def gru_backward(
 
     def recur(k: int, sentences: Sentences) -> None:
         first = d_first[k, int(sentences.starts[0])] = np.zeros(h, np.float32)
-        options = Options(directions[k] == "r", True)
+        options = Options(directions[k] == "r", True, np.float32(limit))
         gradients = GruGradients(d_inputs[k], first)
         gru_kernels.gru_backward(
             d_states[k], transposed[k], sentences, options, _states_of(saved, k), gradients
@@ -182,6 +185,7 @@ def query(
     words: Lengths,
     directions: str,
     *,
+    limit: float,
     threads: int = 1,
 ) -> QueryPass:
     """The query components with feedback: x (N, inputs), m (M, 2h)."""
@@ -204,13 +208,13 @@ def query(
             _lookup_of(lookup, k),
             recurrent[k],
             sentences,
-            Options(directions[k] == "r", True),
+            Options(directions[k] == "r", True, np.float32(limit)),
             _states_of(saved, k),
             _attended_of(attended, k),
         )
 
     _run_directions(before, recur, None, d, words, threads)
-    return QueryPass(x, m, gru, weights, saved, attended, lookup)
+    return QueryPass(x, m, gru, weights, saved, attended, lookup, limit)
 
 
 def query_backward(
@@ -224,7 +228,7 @@ def query_backward(
     threads: int = 1,
 ) -> tuple[Floats, Floats, GruWeights, LookupWeights]:
     """Gradients of x, of m and of the weights; `d_relations` is that of the soft headwords times U."""
-    x, m, gru, weights, saved, attended, lookup = forward
+    x, m, gru, weights, saved, attended, lookup, limit = forward
     d, rows, h = d_states.shape
     d_inputs, d_queries = _empty(d, rows, 3 * h), _empty(d, rows, h)
     d_soft, d_values = np.empty_like(attended.soft), np.empty_like(lookup.values)
@@ -248,7 +252,7 @@ def query_backward(
             _lookup_of(lookup, k),
             transposed[k],
             sentences,
-            Options(directions[k] == "r", True),
+            Options(directions[k] == "r", True, np.float32(limit)),
             _states_of(saved, k),
             _attended_of(attended, k),
             QueryGradients(d_inputs[k], first, d_queries[k], d_keys[k], v),

@@ -53,7 +53,8 @@ def attention(
 def query_recurrence(
     x: Tensor, m: Tensor, gru: GruTensors, lookup: LookupTensors, words: Indices, directions: str
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
-    q, log_a, soft = _QueryRecurrence.apply(x, m, *gru, *lookup, words, directions)
+    *weights, limit = gru
+    q, log_a, soft = _QueryRecurrence.apply(x, m, *weights, *lookup, limit, words, directions)
     return q, log_a, soft
 
 
@@ -65,20 +66,20 @@ class _Recurrence(Function):
     def forward(ctx: Any, *arguments: Any) -> Any:
         x, *weights = map(_array, arguments[:5])
         ctx.rest = arguments[5:]
-        lengths, directions = ctx.rest
+        limit, lengths, directions = ctx.rest
         gru = GruWeights(*weights)
-        saved = recurrences.gru(x, gru, lengths, directions, threads=_threads)
+        saved = recurrences.gru(x, gru, lengths, directions, limit=limit, threads=_threads)
         ctx.saved = x, gru, saved
         return torch.from_numpy(saved.states)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> Any:
-        lengths, directions = ctx.rest
+        limit, lengths, directions = ctx.rest
         x, gru, saved = ctx.saved
         d_x, d_weights = recurrences.gru_backward(
-            _array(gradients[0]), x, gru, saved, lengths, directions, threads=_threads
+            _array(gradients[0]), x, gru, saved, lengths, directions, limit=limit, threads=_threads
         )
-        return *map(torch.from_numpy, (d_x, *d_weights)), None, None
+        return *map(torch.from_numpy, (d_x, *d_weights)), None, None, None
 
 
 class _Attention(Function):
@@ -106,19 +107,21 @@ class _QueryRecurrence(Function):
         x, m, *weights = map(_array, arguments[:11])
         gru, lookup = GruWeights(*weights[:4]), LookupWeights(*weights[4:])
         ctx.rest = arguments[11:]
-        words, directions = ctx.rest
-        ctx.saved = saved = recurrences.query(x, m, gru, lookup, words, directions, threads=_threads)
+        limit, words, directions = ctx.rest
+        ctx.saved = saved = recurrences.query(
+            x, m, gru, lookup, words, directions, limit=limit, threads=_threads
+        )
         relations = saved.attended.soft[..., -lookup.U.shape[2] :]
         return tuple(map(torch.from_numpy, (saved.states.states, saved.attended.log_a, relations)))
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> Any:
-        words, directions = ctx.rest
+        _, words, directions = ctx.rest
         d_q, d_log_a, d_relations = map(_array, gradients)
         d_x, d_m, d_gru, d_lookup = recurrences.query_backward(
             d_q, d_log_a, d_relations, ctx.saved, words, directions, threads=_threads
         )
-        return *map(torch.from_numpy, (d_x, d_m, *d_gru, *d_lookup)), None, None
+        return *map(torch.from_numpy, (d_x, d_m, *d_gru, *d_lookup)), None, None, None
 
 
 def _array(tensor: Tensor) -> Floats:

@@ -85,9 +85,8 @@ class GRU(nn.Module):
     U: Tensor
     first: Tensor
 
-    @property
-    def tensors(self) -> GruTensors:
-        return GruTensors(self.W, self.bias, self.U, self.first)
+    def tensors(self, limit: float) -> GruTensors:
+        return GruTensors(self.W, self.bias, self.U, self.first, limit)
 
 
 class RelationParameters(nn.Module):
@@ -191,7 +190,8 @@ class Encoder(nn.Module):
     def memory_layer(self, name: str, inputs: Tensor, batch: Batch, dropout: Dropout | None) -> Tensor:
         """[hˡ; hʳ] of all positions, (M, 2h): a layer of the memory component (2.2)."""
         layer: GRU = getattr(self, name)
-        states = self.operations.recurrence(inputs, layer.tensors, batch.words + 1, "lr")
+        gru = layer.tensors(self.config.state_limit)
+        states = self.operations.recurrence(inputs, gru, batch.words + 1, "lr")
         return self._dropped(torch.cat([states[0], states[1]], -1), batch, dropout)
 
     def _dropped(self, rows: Tensor, batch: Batch, dropout: Dropout | None) -> Tensor:
@@ -306,7 +306,7 @@ class BiAtt(Encoder):
         # Query components (2.2): q and a, equations 1 and 2, and the soft headwords m̃, multiplied by U
         is_word = self._words(batch)
         x = (m if self.config.query_input == "memory" else x)[is_word]  # (N, h or 2h)
-        gru, order = self.query.tensors, (batch.words, self.directions)
+        gru, order = self.query.tensors(self.config.state_limit), (batch.words, self.directions)
         if self.config.feedback:
             lookup = LookupTensors(self.F, self.U, self.C, self.D, self.v)
             q, log_a, soft = self.operations.query_recurrence(x, m, gru, lookup, *order)

@@ -17,7 +17,6 @@ from torch.nn import functional
 from biatt.encoding.vocabulary import Indices
 
 SLOPE = 0.1  # of the leaky rectified linear function's negative part (section 2.1)
-STATE_LIMIT = 1e4  # of candidates; far above any trained state, and only keeps numbers finite
 
 
 class GruTensors(NamedTuple):
@@ -27,6 +26,7 @@ class GruTensors(NamedTuple):
     bias: Tensor  # (d, 3h)
     U: Tensor  # (d, h, 3h)
     first: Tensor  # (d, h): the state before the first step
+    limit: float  # of a candidate's absolute value, which LReL does not bound
 
 
 class LookupTensors(NamedTuple):
@@ -67,15 +67,14 @@ class Grid:
         return torch.stack([cells[k][self.to_flat[direction]] for k, direction in enumerate(directions)])
 
 
-def gru_step(state: Tensor, inputs: Tensor, U: Tensor) -> Tensor:
+def gru_step(state: Tensor, inputs: Tensor, U: Tensor, limit: float) -> Tensor:
     """h = z ⊙ h₋₁ + (1 − z) ⊙ h̃ with an LReL candidate (section 2.2); `inputs` is Wx + b of all parts."""
     h = state.shape[-1]
     gates, candidate = inputs[..., : 2 * h], inputs[..., 2 * h :]
     r, z = torch.sigmoid(gates + state @ U[..., : 2 * h]).chunk(2, -1)
     # The reset gate acts before the product with U, as in Cho et al. 2014.
     candidate = candidate + (r * state) @ U[..., 2 * h :]
-    # LReL has no upper bound, hence the limit.
-    candidate = functional.leaky_relu(candidate, SLOPE).clamp(-STATE_LIMIT, STATE_LIMIT)
+    candidate = functional.leaky_relu(candidate, SLOPE).clamp(-limit, limit)
     return z * state + (1 - z) * candidate
 
 
@@ -86,7 +85,7 @@ def recurrence(x: Tensor, gru: GruTensors, lengths: Indices, directions: str) ->
     state = gru.first[:, None].expand(-1, grid.shape[1], -1)  # (d, B, h)
     states = []
     for step in range(grid.shape[2]):
-        state = gru_step(state, grid[:, :, step], gru.U)
+        state = gru_step(state, grid[:, :, step], gru.U, gru.limit)
         states.append(state)
     return sentences.unpad(torch.stack(states, 2), directions)
 
@@ -137,7 +136,7 @@ def query_recurrence(
     fed = torch.zeros_like(grid[:, :, 0])  # (d, B, 3h)
     steps = []
     for t in range(grid.shape[2]):
-        state = gru_step(state, grid[:, :, t] + fed, gru.U)
+        state = gru_step(state, grid[:, :, t] + fed, gru.U, gru.limit)
         log_a, soft = attend(projected, state @ lookup.D, lookup.v, values, positions.inside)
         fed, relations = soft.split([fed.shape[-1], lookup.U.shape[-1]], -1)
         steps.append((state, log_a, relations))
