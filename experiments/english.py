@@ -40,7 +40,12 @@ sys.path.insert(0, str(ROOT / "benchmarks"))
 LICENCE = "CC BY-SA 4.0"  # of the treebank
 SHARED = ("affixes=5", "tokeniser.noise=0.2", "tokeniser.hidden=96", "tokeniser.epochs=12")
 TEACHER = ("hidden=200", "epochs=9", "feature_layers=2,4,5,6")
-STUDENT = ("hidden=192", "embedding=128", "epochs=30", "silver_ratio=5", "gold_epochs=4", "noise=0.1")
+STUDENT = (
+    *("hidden=192", "embedding=128", "epochs=22", "silver_ratio=5", "noise=0.1", "state_limit=4"),
+    *("dropout=0.2", "word_dropout=0.1", "smoothing=0.03", "tag_weight=0.5"),
+)
+# File of the text, what its lines are, and how many parts of 100,000 words are annotated, all by default.
+TEXTS = (("amalgum.tokens.txt.xz", "tokens", None), ("wikipedia.txt.xz", "text", 17))
 ENCODER = ("hidden=256", "epochs=15", "feature_layers=3,5,7,9,11")
 
 
@@ -77,10 +82,11 @@ def teacher(data: Data) -> None:
 
 
 def silver(data: Data) -> None:
-    for name, kind in (("amalgum.tokens.txt.xz", "tokens"), ("wikipedia.txt.xz", "text")):
+    for name, kind, parts in TEXTS:
         target = data.silver / name.partition(".")[0]
         command = [sys.executable, ROOT / "scripts" / "annotate", data.text / name, target, "--input", kind]
-        _run(*command, "--model", data.runs / "teacher", "--processes", data.processes)
+        last = [] if parts is None else ["--last", parts]
+        _run(*command, "--model", data.runs / "teacher", "--processes", data.processes, *last)
 
 
 def student(data: Data) -> None:
@@ -172,9 +178,10 @@ def _table(results: list[dict[str, Any]]) -> str:
     ]
     for result in results:
         raw, tokens = result["dev"]["raw text"], result["dev"]["gold tokens"]
-        figures = [raw["Sentences"], raw["UPOS"], raw["LAS"], round(100 * result["noisy dev"], 2)]
-        figures += [tokens["UPOS"], tokens["UAS"], tokens["LAS"], round(result["bytes"] / 1e6, 1)]
-        lines.append(f"| {result['name']} | {' | '.join(map(str, figures))} |")
+        scores = [raw["Sentences"], raw["UPOS"], raw["LAS"], 100 * result["noisy dev"]]
+        scores += [tokens["UPOS"], tokens["UAS"], tokens["LAS"]]
+        figures = [*(f"{score:.2f}" for score in scores), f"{result['bytes'] / 1e6:.1f}"]
+        lines.append(f"| {result['name']} | {' | '.join(figures)} |")
     return "\n".join(lines) + "\n"
 
 
