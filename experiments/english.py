@@ -45,7 +45,7 @@ STUDENT = (
     *("dropout=0.2", "word_dropout=0.1", "smoothing=0.03", "tag_weight=0.5"),
 )
 # File of the text, what its lines are, and how many parts of 100,000 words are annotated, all by default.
-TEXTS = (("amalgum.tokens.txt.xz", "tokens", None), ("wikipedia.txt.xz", "text", 17))
+TEXTS = (("amalgum.tokens.txt.xz", "tokens", None), ("wikipedia.txt.xz", "text", 18))
 ENCODER = ("hidden=256", "epochs=15", "feature_layers=3,5,7,9,11")
 
 
