@@ -28,6 +28,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parent
 RESULTS = HERE / "pipelines"
 TREEBANKS = ("portuguese-bosque", "french-sequoia", "korean-gsd")
+SETTINGS: tuple[str, ...] = ()  # other than the default
 METRICS = ("Sentences", "UPOS", "Lemmas", "UAS", "LAS")
 SECONDS = "processor-seconds"  # a file beside the model: the sum over all interrupted trainings
 
@@ -63,9 +64,16 @@ def _train(code: Path, train: Path, dev: Path, folder: Path) -> float:
     """Train a model, or go on with it; the processor time of all its trainings."""
     times = folder.with_suffix(f".{SECONDS}")
     resume = ["--resume"] if folder.exists() else []
-    command = ["train", "--pipeline", "--train", train, "--dev", dev, "--out", folder, *resume]
-    _biatt(code, command, times)
+    settings = ["--set", *SETTINGS] if SETTINGS else []
+    output = "--output" if _has_output_option(code) else "--out"
+    files = ["--train", train, "--dev", dev, output, folder]
+    _biatt(code, ["train", "--pipeline", *files, *settings, *resume], times)
     return sum(map(float, times.read_text().split()))
+
+
+def _has_output_option(code: Path) -> bool:
+    """Whether the option of this checkout's `biatt train` is --output; it was --out at first."""
+    return any('"--output"' in path.read_text() for path in code.glob("src/biatt/verbs/train.py"))
 
 
 def _scores(code: Path, folder: Path, dev: Path) -> dict[str, float]:
