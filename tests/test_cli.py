@@ -335,7 +335,7 @@ def test_interrupted_training_goes_on_with_resume(data: Path, tmp_path: Path) ->
         preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
     )
     assert process.stderr is not None
-    lines = [process.stderr.readline() for _ in range(3)]  # what is trained on, and two epochs
+    lines = [process.stderr.readline() for _ in range(4)]  # what is trained on, the plan, two epochs
     process.send_signal(signal.SIGINT)
     out, rest = process.communicate()
     assert process.returncode == 130

@@ -102,6 +102,17 @@ def test_time_left_is_that_of_the_run_with_the_time_between_epochs(clock: Clock)
     assert (pace.words_per_second, pace.left) == (50, "0:50 left")
 
 
+def test_time_left_is_that_of_the_whole_training(clock: Clock, capsys: pytest.CaptureFixture[str]) -> None:
+    display = Display()
+    for seconds_after, left in ((3600.0, "1:00:10 left"), (0.0, "0:10 left")):
+        display.part("tokeniser", seconds_after=seconds_after)
+        display.start("epoch 1/2", 1000, words_after=1000)
+        clock.now += 10
+        display.batch(1000)
+        assert display.pace.left == left
+    assert capsys.readouterr().err == "== tokeniser\n" * 2
+
+
 def test_another_run_has_a_pace_of_its_own(clock: Clock) -> None:
     pace = Pace()
     pace.start(1000, 0)

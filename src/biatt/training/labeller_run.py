@@ -35,6 +35,7 @@ class LabellerRun(Run):
     """Trains a labeller; `save` writes its weights as a model."""
 
     goal = "dev_accuracy"  # the mean over kinds
+    unit = "characters"
     network: Labeller
 
     def __init__(
@@ -52,6 +53,7 @@ class LabellerRun(Run):
     ) -> None:
         """`noisy` makes other training sentences for every epoch, `train` are those without noise."""
         self.labels, self.train, self.dev, self.save, self.noisy = labels, train, dev, save, noisy
+        self.dev_words = sum(sentence.words for sentence in dev.sentences)
         self.dropped_rows, rows = dropped_rows, len(dropped_rows)
         self.drop_rates = np.full(rows, config.training.word_dropout, np.float32)
         super().__init__(

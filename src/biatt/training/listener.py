@@ -8,6 +8,9 @@ from typing import Any, Protocol
 class Listener(Protocol):
     def message(self, text: str) -> None: ...
 
+    def part(self, title: str, *, seconds_after: float) -> None:
+        """A part of the training begins; those after it will take about `seconds_after`."""
+
     def start(self, title: str, words: int, *, words_after: int | None = None) -> None:
         """An epoch of `words` words begins; the epochs after it have `words_after`, None if not known."""
 
@@ -22,6 +25,9 @@ class Silent:
     """A listener that does nothing."""
 
     def message(self, text: str) -> None:
+        pass
+
+    def part(self, title: str, *, seconds_after: float) -> None:
         pass
 
     def start(self, title: str, words: int, *, words_after: int | None = None) -> None:

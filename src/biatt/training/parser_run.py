@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -41,6 +42,7 @@ from biatt.training.encoder import EncoderInput
 from biatt.training.labeller_run import label_accuracies
 from biatt.training.noise import OF_WORDS, with_noise
 from biatt.training.optimiser import Adam
+from biatt.training.plan import Stage
 from biatt.training.records import Record
 from biatt.training.run import NO_ROWS, Job, Run
 from biatt.training.silver import SilverEpoch, SilverFiles, SilverSentences, SilverText
@@ -50,7 +52,7 @@ from biatt.weights import NO_LABELS
 NO_FROZEN: Mapping[str, NDArray[Any]] = MappingProxyType({})
 
 
-def train_parsers(
+def parser_stages(
     job: Job,
     config: Config,
     treebank: Treebank,
@@ -60,8 +62,8 @@ def train_parsers(
     *,
     search_rate: bool,
     device: str,
-) -> None:
-    """Train the parser, or all members of an ensemble, which have consecutive seeds."""
+) -> list[Stage]:
+    """The training of the parser, or of all members of an ensemble, which have consecutive seeds."""
     vocabulary = vocabulary_of(treebank, config.model)
     labels = labels_of(treebank.train) if config.model.tags else None
     if labels and not labels.kinds:
@@ -79,11 +81,10 @@ def train_parsers(
         job.listener.message(f"{len(initial_rows)} of {forms} forms have a vector in {origin.embeddings}.")
     if encoder:
         encoder.begin(job.out)
-    for number in range(1, origin.members + 1):
-        if origin.members > 1:
-            job.listener.message(f"== member {number} of {origin.members} of the ensemble")
+
+    def opened(number: int) -> ParserRun:
         seed = job.seed + number - 1
-        run = ParserRun(
+        return ParserRun(
             replace(job, seed=seed),
             config,
             vocabulary,
@@ -97,7 +98,17 @@ def train_parsers(
             frozen=frozen,
             origin=replace(origin, seed=seed, members=1),
         )
-        run.finish(search_rate=search_rate)
+
+    return [
+        Stage(
+            "parser" if origin.members == 1 else f"member {number} of {origin.members} of the ensemble",
+            job.out if number == 1 else member_folder(job.out, number),
+            partial(opened, number),
+            like_the_last=number > 1,
+            search_rate=search_rate,
+        )
+        for number in range(1, origin.members + 1)
+    ]
 
 
 def with_silver(
@@ -149,6 +160,7 @@ class ParserRun(Run):
         self.without_noise = self.train
         self.dev_sentences = treebank.dev
         self.dev = self._encoded(treebank.dev, cached=True)
+        self.dev_words = sum(sentence.words for sentence in self.dev)
         self.dev_trees = DevTrees(treebank.dev, vocabulary)
         self.dropped_rows, is_tag = vocabulary.dropped()
         drop_rates = np.where(is_tag, config.training.tag_dropout, config.training.word_dropout)

@@ -21,8 +21,7 @@ from biatt.training.run import Job
 from biatt.training.treebank import Treebank
 
 
-def train_tokeniser(job: Job, config: TokeniserSettings, treebank: Treebank) -> Tokeniser:
-    job.listener.message("== tokeniser")
+def tokeniser_run(job: Job, config: TokeniserSettings, treebank: Treebank) -> LabellerRun:
     rate, train = config.training.noise, list(paragraphs(treebank.train))
 
     def with_noise(generator: np.random.Generator) -> list[Paragraph]:
@@ -51,7 +50,7 @@ def train_tokeniser(job: Job, config: TokeniserSettings, treebank: Treebank) -> 
 
     dev = labelled(list(paragraphs(treebank.dev)))
     dropped_rows = characters.dropped()
-    LabellerRun(
+    return LabellerRun(
         job,
         config,
         LABELS,
@@ -61,5 +60,4 @@ def train_tokeniser(job: Job, config: TokeniserSettings, treebank: Treebank) -> 
         dropped_rows=dropped_rows,
         save=save,
         noisy=(lambda generator: labelled(with_noise(generator))) if rate else None,
-    ).finish()
-    return Tokeniser.load(job.out / TOKENISER)
+    )

@@ -47,6 +47,11 @@ class Display:
     def message(self, text: str) -> None:
         self.console.print(text, soft_wrap=True)
 
+    def part(self, title: str, *, seconds_after: float) -> None:
+        if title:
+            self.message(f"== {title}")
+        self.pace.seconds_after = seconds_after
+
     def start(self, title: str, words: int, *, words_after: int | None = None) -> None:
         if self.task is not None:
             self.bar.remove_task(self.task)
@@ -81,9 +86,10 @@ class Display:
 
 
 class Pace:
-    """The speed of an epoch, and the time left in the run, or in the epoch if the run's end is not known."""
+    """The speed of an epoch, and the time left of the whole, or of the epoch if the end is not known."""
 
     def __init__(self) -> None:
+        self.seconds_after = 0.0  # of the parts after the one that is trained, about
         self._after: int | None = None  # words of the epochs after this one
         self._run_start, self._run_words = 0.0, 0
 
@@ -108,6 +114,8 @@ class Pace:
         # Over the whole run, as the time between epochs, for evaluation, counts too.
         seconds_per_word = (time.perf_counter() - self._run_start) / self._run_words
         seconds = round((self.words - self.done + (self._after or 0)) * seconds_per_word)
+        if self._after is not None:
+            seconds += round(self.seconds_after)
         hours, minutes = seconds // 3600, seconds // 60 % 60
         clock = f"{hours}:{minutes:02}:{seconds % 60:02}" if hours else f"{minutes}:{seconds % 60:02}"
         return f"{clock} left" if self._after is not None else f"{clock} left in epoch"

@@ -57,6 +57,8 @@ class Run(ABC):
     """The training of one network, from its initial weights or from its checkpoint to its last epoch."""
 
     goal: str  # the dev figure that the linear schedule chooses the best epoch by
+    unit = "words"  # what the network reads one after the other
+    dev_words: int  # of the dev sentences
     facts: Mapping[str, Any] = NO_FACTS  # that the record of every epoch repeats
 
     def __init__(
@@ -165,10 +167,7 @@ class Run(ABC):
         self.listener.start(title, all_words, words_after=words_after)
         self.network.train()
         generator = np.random.default_rng([self.seed, epoch])
-        dropout = None
-        if self.training.dropout:
-            mask_generator = torch.Generator().manual_seed(int(generator.integers(2**62)))
-            dropout = Dropout(self.training.dropout, mask_generator)
+        dropout = self.new_dropout(generator)
         done, total = 0, 0.0
         batches = shuffled(lengths, batch_words=self.training.batch_words, generator=generator)
         for indices in batches:
@@ -182,6 +181,13 @@ class Run(ABC):
             total += value * words
             self.listener.batch(words, value)
         return total / all_words
+
+    def new_dropout(self, generator: np.random.Generator) -> Dropout | None:
+        """The dropout of an epoch, whose masks depend on the next number of the generator."""
+        if not self.training.dropout:
+            return None
+        masks = torch.Generator().manual_seed(int(generator.integers(2**62)))
+        return Dropout(self.training.dropout, masks)
 
     def encoder_rate(self, rate: float, epoch: int, done: float) -> float:
         """The rate of a tuned encoder where that of the other weights is `rate`."""

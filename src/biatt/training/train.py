@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -124,16 +125,21 @@ def _train_networks(
     vectors: WordVectors | None, origin: Origin, encoder: EncoderInput | None, search_rate: bool, device: str,
 ) -> None:  # fmt: skip
     """Train those networks that are not finished."""
-    from biatt.training.parser_run import train_parsers
-    from biatt.training.pipeline import train_tokeniser
+    from biatt.training.parser_run import parser_stages
+    from biatt.training.pipeline import tokeniser_run
+    from biatt.training.plan import Stage, train_in_order
 
     parts = [job.out, *(member_folder(job.out, number) for number in range(2, origin.members + 1))]
     if all(map(is_finished, [*parts, job.out / TOKENISER] if pipeline else parts)):
         job.listener.message(f"{job.out} is already trained.")
         return
+    stages = parser_stages(
+        job, config, treebank, vectors, origin, encoder, search_rate=search_rate, device=device
+    )
     if pipeline:
-        train_tokeniser(job, pipeline.tokeniser, treebank)
-    train_parsers(job, config, treebank, vectors, origin, encoder, search_rate=search_rate, device=device)
+        make_run = partial(tokeniser_run, job, pipeline.tokeniser, treebank)
+        stages.insert(0, Stage("tokeniser", job.out / TOKENISER, make_run))
+    train_in_order(stages, job.listener)
 
 
 def _finished(
