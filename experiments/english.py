@@ -9,7 +9,8 @@ goes on.
     joint      tags, lemmas and trees by one network, from the treebank alone
     teacher    the same with the first six layers of the encoder, frozen
     silver     the text, annotated by the teacher
-    student    the network of `joint`, wider, on silver text and the treebank: the bundled model
+    student    the network of `joint`, wider, on silver text and the treebank
+    bundle     the student with known lemmas and a fitted confidence, packed: the bundled model `en`
     encoder    a model with all layers of the encoder, for accuracy without regard to speed
 
 Large files go to --runs. `english/results.jsonl` gets a line for each model, with its dev scores, its size,
@@ -35,6 +36,7 @@ from biatt.parser import Parser
 HERE = Path(__file__).parent
 ROOT = HERE.parent
 RESULTS = HERE / "english"
+BIATT = Path(sys.executable).with_name("biatt")
 sys.path.insert(0, str(ROOT / "benchmarks"))
 
 LICENCE = "CC BY-SA 4.0"  # of the treebank
@@ -55,6 +57,7 @@ class Data(NamedTuple):
     encoder: Path
     runs: Path
     processes: int
+    bundled: Path
 
     def split(self, name: str) -> Path:
         (path,) = self.treebank.glob(f"*{name}.conllu*")
@@ -67,7 +70,9 @@ class Data(NamedTuple):
 
 def main(arguments: list[str] | None = None) -> None:
     options = _options(arguments)
-    data = Data(options.treebank, options.text, options.encoder, options.runs, options.processes)
+    data = Data(
+        *(options.treebank, options.text, options.encoder, options.runs, options.processes, options.bundled)
+    )
     data.runs.mkdir(parents=True, exist_ok=True)
     for step in options.steps or STEPS:
         STEPS[step](data)
@@ -84,14 +89,23 @@ def teacher(data: Data) -> None:
 def silver(data: Data) -> None:
     for name, kind, parts in TEXTS:
         target = data.silver / name.partition(".")[0]
-        command = [sys.executable, ROOT / "scripts" / "annotate", data.text / name, target, "--input", kind]
+        options = ["--input", kind, "--model", data.runs / "teacher", "--processes", data.processes]
         last = [] if parts is None else ["--last", parts]
-        _run(*command, "--model", data.runs / "teacher", "--processes", data.processes, *last)
+        _script("annotate", data.text / name, target, *options, *last)
 
 
 def student(data: Data) -> None:
     files = sorted(data.silver.glob("*/*.conllu.gz"))
     _train(data, "student", (*SHARED, *STUDENT), "--silver", *files, "--exclude", data.split("test"))
+
+
+def bundle(data: Data) -> None:
+    with_lemmas, target = data.runs / "student-with-lemmas", data.bundled
+    words, card = HERE / "english_irregular.tsv", HERE / "en-card.md"
+    _script("lemmas", data.runs / "student", with_lemmas, data.split("train"), words)
+    _script("bundle", with_lemmas, target, card)
+    _run(BIATT, "calibrate", data.split("dev"), "--fit", "--model", target)
+    _keep({"name": "bundle", "settings": (), **_measured(target, data)})
 
 
 def encoder(data: Data) -> None:
@@ -103,21 +117,24 @@ def _with_encoder(data: Data) -> list[object]:
 
 
 STEPS: dict[str, Callable[[Data], None]] = {
-    step.__name__: step for step in (joint, teacher, silver, student, encoder)
+    step.__name__: step for step in (joint, teacher, silver, student, bundle, encoder)
 }
 
 
 def _train(data: Data, name: str, settings: tuple[str, ...], *options: object) -> None:
     """Train a pipeline, or go on with it, and write its result if there is none."""
     out = data.runs / name
-    biatt = Path(sys.executable).with_name("biatt")
     resume = ["--resume"] if out.exists() else []
     _run(
-        *(biatt, "train", "--pipeline", "--train", data.split("train"), "--dev", data.split("dev")),
+        *(BIATT, "train", "--pipeline", "--train", data.split("train"), "--dev", data.split("dev")),
         *("--output", out, "--licence", LICENCE, "--set", *settings, *options, *resume),
     )
     if name not in {result["name"] for result in _results()}:
         _keep({"name": name, "settings": settings, **_measured(out, data)})
+
+
+def _script(name: str, *arguments: object) -> None:
+    _run(sys.executable, ROOT / "scripts" / name, *arguments)
 
 
 def _run(*command: object) -> None:
@@ -158,7 +175,7 @@ def _results() -> list[dict[str, Any]]:
 
 
 def _keep(result: dict[str, Any]) -> None:
-    results = [*_results(), result]
+    results = [*(item for item in _results() if item["name"] != result["name"]), result]
     RESULTS.mkdir(exist_ok=True)
     with replacing(RESULTS / "results.jsonl") as file:
         file.write("".join(json.dumps(item) + "\n" for item in results).encode())
@@ -192,6 +209,8 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--text", type=Path, required=True, help="folder of the text to annotate")
     parser.add_argument("--encoder", type=Path, required=True, help="folder of MPNet-base")
     parser.add_argument("--runs", type=Path, default=ROOT.parent / "runs" / "english", help="for large files")
+    bundled = ROOT / "src" / "biatt" / "models" / "en"
+    parser.add_argument("--bundled", type=Path, default=bundled, help="folder of the bundled model")
     parser.add_argument("--processes", type=int, default=2, help="that annotate")
     return parser.parse_args(arguments)
 

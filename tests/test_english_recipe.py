@@ -65,25 +65,32 @@ def test_steps_follow_each_other_and_are_not_repeated(
 ) -> None:
     data, runs = tmp_path / "data", tmp_path / "runs"
     data.mkdir()
-    for seed, split in enumerate(("train", "dev", "test")):
-        write(generate(12, seed=seed), data / f"x-{split}.conllu")
+    for seed, (split, size) in enumerate({"train": 12, "dev": 250, "test": 12}.items()):
+        write(generate(size, seed=seed), data / f"x-{split}.conllu")
     sentences = generate(6, seed=7)
     (data / "amalgum.tokens.txt.xz").write_text("".join(" ".join(s.forms) + "\n" for s in sentences))
     (data / "wikipedia.txt.xz").write_text("The old gardener saw a bird. She laughed.\n")
     options = ["--treebank", str(data), "--text", str(data), "--encoder", str(data), "--runs", str(runs)]
-    english.main(["joint", "teacher", "silver", "student", *options, "--processes", "1"])
+    options += ["--bundled", str(tmp_path / "en"), "--processes", "1"]
+    english.main(["joint", "teacher", "silver", "student", "bundle", *options])
     assert len(list(runs.glob("silver/*/*.conllu.gz"))) == 2
     results = [json.loads(line) for line in (tmp_path / "results" / "results.jsonl").read_text().splitlines()]
-    assert [result["name"] for result in results] == ["joint", "teacher", "student"]
+    names = ["joint", "teacher", "student", "bundle"]
+    assert [result["name"] for result in results] == names
     assert all(result["dev"]["gold tokens"]["Words"] == 100 for result in results)
     table = (tmp_path / "results" / "RESULTS.md").read_text().splitlines()
-    assert [line.split(" | ")[0] for line in table[-3:]] == ["| joint", "| teacher", "| student"]
+    assert [line.split(" | ")[0] for line in table[-4:]] == [f"| {name}" for name in names]
     assert "silver text" in (runs / "student" / "README.md").read_text().lower()
-    assert biatt.load(runs / "student")("We laughed.")[0].forms[0] == "We"
+    bundled = biatt.load(tmp_path / "en")
+    assert bundled("We laughed.")[0].forms[0] == "We"
+    assert bundled.tags is not None
+    assert bundled.tags.known_lemmas is not None
+    assert bundled.card is not None
+    assert bundled.card.startswith("# English")
     capfd.readouterr()
     english.main(["student", *options])
     assert "is already trained" in "".join(capfd.readouterr())
-    assert len((tmp_path / "results" / "results.jsonl").read_text().splitlines()) == 3
+    assert len((tmp_path / "results" / "results.jsonl").read_text().splitlines()) == 4
 
 
 def test_unknown_step_is_refused(english: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
