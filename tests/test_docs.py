@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import shlex
@@ -15,6 +16,7 @@ import pytest
 import biatt
 from biatt.cli import main
 from biatt.data.toy_treebank import generate
+from biatt.display.view import view_file
 from encoders import write_encoder
 
 ROOT = Path(__file__).parents[1]
@@ -113,6 +115,16 @@ def test_links_and_pictures_exist(page: Path) -> None:
         name for name in targets if not name.startswith("https://") and not (page.parent / name).exists()
     ]
     assert not missing
+
+
+@pytest.mark.parametrize(
+    "file", sorted((ROOT / "docs").glob("pictures/*.conllu")), ids=lambda file: file.stem
+)
+def test_pictures_are_what_the_code_draws(file: Path) -> None:
+    """scripts/pictures draws them anew."""
+    drawn = io.BytesIO()
+    view_file(file, drawn, format="svg", show=("upos", "lemma"))
+    assert file.with_suffix(".svg").read_bytes() == drawn.getvalue()
 
 
 def test_the_readme_is_short() -> None:

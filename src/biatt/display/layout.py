@@ -27,7 +27,7 @@ _ROUNDING = 0.2  # coordinates have one decimal
 
 # What a break between two rows costs, relative to an empty row.
 _ROW_COST = 0.6  # so that there are few rows
-_BROKEN_ARC_COST = 0.12  # for each arc that is cut
+_BROKEN_ARC_COST = 0.16  # for each arc that is cut
 
 
 class Arc(NamedTuple):
