@@ -240,6 +240,31 @@ def test_probabilities_are_written_to_misc_and_the_tree_stays_the_same(
     assert any("DeprelProbs" in token.misc for s in uncertain for token in s)
 
 
+# Doubtful words
+
+
+def test_words_below_a_confidence_are_marked_or_left_out(parser: Parser, tmp_path: Path) -> None:
+    expected = list(parser.parse(TREEBANK[:5], confidence=True))
+    doubtful = [[word.confidence < 0.3 for word in sentence] for sentence in expected]
+    assert {value for of_sentence in doubtful for value in of_sentence} == {False, True}
+    parsed(parser, TREES, tmp_path, min_confidence=0.3)
+    marked = list(read(tmp_path / "target"))
+    assert [["Doubtful" in word.misc for word in s] for s in marked] == doubtful
+    assert [s.heads for s in marked] == [s.heads for s in expected]
+    assert not any("ArcProb" in word.misc for s in marked for word in s)
+    parsed(parser, TREES, tmp_path, min_confidence=0.3, doubtful="leave-out")
+    rest = list(read(tmp_path / "target"))
+    assert [[word.head is None for word in s] for s in rest] == doubtful
+    parsed(parser, (tmp_path / "target").read_bytes(), tmp_path, keep_heads=True)
+    assert [s.heads for s in read(tmp_path / "target")] == [s.heads for s in expected]
+
+
+def test_k_best_trees_of_nameless_sentences_have_different_names(parser: Parser, tmp_path: Path) -> None:
+    words = b"1\tso%s\n2\twhat%s\n\n" % (2 * (8 * b"\t_",))
+    parsed(parser, 2 * words, tmp_path, k_best=2)
+    assert [s.sent_id for s in read(tmp_path / "target")] == ["1", "1-k2", "2", "2-k2"]
+
+
 # What is refused
 
 
@@ -250,6 +275,10 @@ def test_probabilities_are_written_to_misc_and_the_tree_stays_the_same(
         ({"k_best": 2, "decoder": "argmax"}, "by the decoder mst only, not by argmax"),
         ({"k_best": 2, "probabilities": True}, "for the best tree, not for several"),
         ({"format": "conllx", "probabilities": True}, "MISC column of CoNLL-U"),
+        ({"k_best": 2, "min_confidence": 0.5}, "for the best tree, not for several"),
+        ({"min_confidence": 1.5}, "from 0 to 1, not 1.5"),
+        ({"min_confidence": float("nan")}, "from 0 to 1, not nan"),
+        ({"format": "conllx", "min_confidence": 0.5}, "MISC column of CoNLL-U"),
         ({"threads": 0}, "at least 1, not 0"),
     ],
 )

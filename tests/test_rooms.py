@@ -30,7 +30,7 @@ MODULES = {
         ],
         "base",
     ),
-    **dict.fromkeys(["scorer", "parser", "parse_file", "search_file", "fit_confidence"], "parser"),
+    **dict.fromkeys(["scorer", "parser", "parse_file", "search_file", "fit_confidence", "suggest"], "parser"),
     **dict.fromkeys(["cli", "process", "spacy_component", "__init__"], "entrance"),
 }
 

@@ -18,13 +18,14 @@ from biatt.verbs.printing import print_text
 from biatt.verbs.reproduce import reproduce
 from biatt.verbs.score import calibrate, compare, evaluate
 from biatt.verbs.search import search
+from biatt.verbs.suggest import suggest
 from biatt.verbs.train import train
 from biatt.verbs.treebanks import generate, noise, raw
 from biatt.verbs.vectors import vectors
 from biatt.verbs.view import view
 
 VERBS: dict[str, list[Callable[..., None]]] = {
-    "Use a model": [parse, info],
+    "Use a model": [parse, suggest, info],
     "Work with trees": [view, search, evaluate, compare, calibrate],
     "Make a model": [train, vectors, reproduce],
     "Make data": [generate, raw, noise],

@@ -18,6 +18,7 @@ WORD_LINES: tuple[WordLine, ...] = ("upos",)  # what they show by default
 WRAP = 1200  # pixels, the width beyond which the picture of a sentence is broken into rows
 
 Decoder = Literal["mst", "argmax", "projective"]
+Doubtful = Literal["mark", "leave-out"]  # what becomes of words below a minimum of confidence
 Roots = Literal["single", "any"]  # number of words whose head is ROOT
 
 Style = Literal["conllx", "ud"]  # of scoring: the CoNLL-X or the CoNLL 2018 shared task

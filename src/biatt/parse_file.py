@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 from biatt.data.conll import read
-from biatt.data.doubts import NO_MISC
+from biatt.data.doubts import NO_MARKS, NO_MISC, without_doubtful
 from biatt.data.files import COMPRESSED, InputStream, name_of, reading
 from biatt.data.sentence import Sentence
 from biatt.data.text import is_conll, read_text, read_tokens
 from biatt.display.output import SUFFIXES, format_for, write_parsed
 from biatt.errors import BiattError, ConfigError
-from biatt.options import InputFormat, OutputFormat, ParseOptions
+from biatt.options import Doubtful, InputFormat, OutputFormat, ParseOptions
 from biatt.parser import Parser
 from biatt.threads import Arriving, with_pauses
 
@@ -52,6 +52,8 @@ def parse_file(
     input: InputFormat | None = None,
     format: OutputFormat | None = None,
     k_best: int = 1,
+    min_confidence: float | None = None,
+    doubtful: Doubtful = "mark",
     threads: int = 1,
     max_size: int | None = None,
     name: str | None = None,
@@ -64,20 +66,25 @@ def parse_file(
     Several sources are parsed one after the other into the same target. Without `input`, the content tells
     what a source holds. Without `format`, the suffix of the target tells what to write; "-" is a drawing on a
     terminal, else CoNLL. Of a pipe, a sentence is parsed and written as soon as it is complete and nothing
-    more has arrived. `k_best` above 1 writes that many trees of each sentence. A source of more than
+    more has arrived. `k_best` above 1 writes that many trees of each sentence. With `min_confidence`, words
+    of less confidence are marked in MISC, or left without head and relation. A source of more than
     `max_size` bytes, after decompression, is refused. `name` is what error messages call the source, and
     `progress` is told what has been read. With `offsets`, MISC of CoNLL-U has the place of each token in the
     text. The other options are those of `Parser.parse`.
     """
     sources: Sequence[Source] = source if isinstance(source, (list, tuple)) else [source]
-    _check_options(k_best, options)
-    _check_paths(sources, str(target))
+    _check_options(k_best, min_confidence, options)
+    check_paths(sources, str(target))
     terminal = sys.stdout is not None and sys.stdout.isatty()
     format = format or format_for(str(target), terminal=terminal)
     confidence = options.get("confidence", False)
     if options.get("probabilities") and format == "conllx":
         raise ConfigError(NO_MISC)
-    sentences = Arriving(_sentences(parser, sources, input, name, max_size, progress or NoProgress()))
+    if min_confidence is not None and doubtful == "mark" and format == "conllx":
+        raise ConfigError(NO_MARKS)
+    sentences = Arriving(
+        read_sources(parser, sources, input, name=name, max_size=max_size, progress=progress)
+    )
     if k_best > 1:
         confidence = True
         ranked = parser.parse_k_best(
@@ -91,8 +98,11 @@ def parse_file(
         )
         parsed = _numbered(ranked)
     else:
-        options["confidence"] = confidence or format in ("json", "attention")
+        needed = format in ("json", "attention") or min_confidence is not None
+        options["confidence"] = confidence or needed
         parsed = parser.parse(sentences, threads=threads, **options)
+        if min_confidence is not None:
+            parsed = _without_doubtful(parsed, min_confidence, doubtful)
     write_parsed(parsed, str(target), format, confidence=confidence, offsets=offsets)
 
 
@@ -129,7 +139,7 @@ def _suffix_of(format: OutputFormat) -> str:
     return next((suffix for suffix, of_suffix in SUFFIXES.items() if of_suffix == format), ".svg")
 
 
-def _check_options(k_best: int, options: ParseOptions) -> None:
+def _check_options(k_best: int, min_confidence: float | None, options: ParseOptions) -> None:
     decoder = options.get("decoder", "mst")
     if k_best < 1:
         raise ConfigError(f"The number of trees must be at least 1, not {k_best}.")
@@ -137,9 +147,13 @@ def _check_options(k_best: int, options: ParseOptions) -> None:
         raise ConfigError(f"Several trees of a sentence are found by the decoder mst only, not by {decoder}.")
     if k_best > 1 and options.get("probabilities"):
         raise ConfigError("Probabilities of choices are written for the best tree, not for several.")
+    if min_confidence is not None and not 0 <= min_confidence <= 1:
+        raise ConfigError(f"The least confidence is a probability from 0 to 1, not {min_confidence:g}.")
+    if k_best > 1 and min_confidence is not None:
+        raise ConfigError("A least confidence is for the best tree, not for several.")
 
 
-def _check_paths(sources: Sequence[Source], target: str) -> None:
+def check_paths(sources: Sequence[Source], target: str) -> None:
     """Refuse what is known to fail before the first sentence is parsed."""
     paths = [source for source in sources if isinstance(source, (str, Path)) and str(source) != "-"]
     for path in paths:
@@ -150,16 +164,18 @@ def _check_paths(sources: Sequence[Source], target: str) -> None:
             raise ConfigError(f"{target} is both the input and the output: choose another output.")
 
 
-def _sentences(
+def read_sources(
     parser: Parser,
     sources: Sequence[Source],
     input: InputFormat | None,
-    name: str | None,
-    max_size: int | None,
-    progress: Progress,
+    *,
+    name: str | None = None,
+    max_size: int | None = None,
+    progress: Progress | None = None,
 ) -> Iterator[Sentence | None]:
     """The sentences of all sources, not yet parsed, and None where more has to arrive."""
     count = 0
+    progress = progress or NoProgress()
     for source in sources:
         source_name = name or name_of(source)
         with reading(source, name=source_name, max_size=max_size) as stream:
@@ -192,8 +208,20 @@ def _sentences_of(
     return parser.sentences(read_text(stream, name=name), first=first)
 
 
+def _without_doubtful(parsed: Iterable[Sentence], least: float, doubtful: Doubtful) -> Iterator[Sentence]:
+    for sentence in parsed:
+        yield without_doubtful(sentence, least, doubtful=doubtful) if len(sentence) else sentence
+
+
 def _numbered(ranked: Iterable[list[Sentence]]) -> Iterator[Sentence]:
-    """The trees of all sentences one after the other, each with a comment that has its rank."""
-    for trees in ranked:
+    """The trees of all sentences one after the other, each with a comment that has its rank.
+
+    Sentences without a name get one, so that no two trees of the file have the same.
+    """
+    for number, trees in enumerate(ranked, 1):
+        nameless = trees[0].sent_id is None
         for rank, tree in enumerate(trees, 1):
+            if nameless and tree.format == "conllu" and len(tree):
+                tree = tree.copy()
+                tree.sent_id = str(number) if rank == 1 else f"{number}-k{rank}"
             yield tree.with_comment(f"# k_best = {rank}")

@@ -365,8 +365,8 @@ class Parser(Scorer):
     ) -> list[Sentence]:
         """Copies of a sentence with its k most probable trees, or all, best first, with their confidence.
 
-        The first has the sent_id of the sentence, the second has -k2 after it, and so on. Constraints are
-        those of `parse`.
+        The first has the sent_id of the sentence, the second has -k2 after it, and so on; a comment says what
+        differs from the first, as `decode.differences` does. Constraints are those of `parse`.
         """
         constraints = self._constraints(fixed, forbidden, brackets)
         return next(self.parse_k_best([sentence], k, roots=roots, constraints=constraints))

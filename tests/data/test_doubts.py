@@ -7,10 +7,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from biatt.data.columns import MISC
-from biatt.data.doubts import Choices, escaped, read_doubts, unescaped, write_doubts
+from biatt.data.columns import DEPS, HEAD, MISC
+from biatt.data.doubts import (
+    Choices,
+    escaped,
+    read_doubts,
+    unescaped,
+    without_doubtful,
+    write_doubts,
+)
+from biatt.data.scores import Confidence, Temperature
 from biatt.data.sentence import Sentence
 from biatt.errors import ConfigError, FormatError
+from biatt.options import ConllFormat
 
 
 def with_doubts(misc: str, probabilities: list[float], names: list[str], written: int = 0) -> str:
@@ -93,3 +102,54 @@ def test_malformed_doubts_are_refused_with_the_place_of_their_sentence(value: st
     sentence = Sentence([], [], source="a.conllu", line=7)
     with pytest.raises(FormatError, match=r"a\.conllu, line 7: 'HeadProbs=.* pairs of a choice and a"):
         read_doubts(f"HeadProbs={value}", sentence)
+
+
+def doubtful_sentence(format: ConllFormat = "conllu") -> Sentence:
+    sentence = Sentence.from_words(
+        ["a", "b", "c"], heads=[2, 0, 2], deprels=["det", "root", "obj"], format=format
+    )
+    ones = np.ones(3)
+    sentence.confidence = Confidence(
+        heads=ones,
+        arcs=np.array([0.9, 0.8, 0.5]),
+        agreement=ones,
+        relations=np.array([1.0, 1.0, 0.5]),
+        log_probability=-1.0,
+        entropy=1.0,
+        temperature=Temperature(),
+    )
+    return sentence
+
+
+def test_words_of_less_confidence_are_marked_and_marks_of_others_removed() -> None:
+    sentence = doubtful_sentence()
+    sentence.rows[0][MISC] = "Doubtful=Yes"
+    sentence.rows[2][MISC] = "Doubtful=Yes|Gloss=x"
+    marked = without_doubtful(sentence, 0.8)
+    assert [row[MISC] for row in marked.rows] == ["_", "_", "Gloss=x|Doubtful=Yes"]
+    assert (marked.heads, marked.confidence) == (sentence.heads, sentence.confidence)
+    assert [row[MISC] for row in without_doubtful(sentence, 0.81).rows][1] == "Doubtful=Yes"
+
+
+@pytest.mark.parametrize("format", ["conllu", "conllx"])
+def test_words_of_less_confidence_are_left_without_head_and_relation(format: ConllFormat) -> None:
+    sentence = doubtful_sentence(format).with_tree([2, 0, 2], ["det", "root", "obj"], fill_deps=True)
+    sentence.confidence = doubtful_sentence().confidence
+    left = without_doubtful(sentence, 0.8, doubtful="leave-out")
+    assert left.rows[:2] == sentence.rows[:2]
+    assert left.rows[2] == ["3", "c", *"________"]
+    assert sentence.heads == [2, 0, 2]
+
+
+def test_other_dependencies_of_a_file_are_not_left_out() -> None:
+    sentence = doubtful_sentence()
+    sentence.rows[2][DEPS] = "1:nsubj|2:obj"
+    left = without_doubtful(sentence, 0.8, doubtful="leave-out")
+    assert left.rows[2][HEAD:] == ["_", "_", "1:nsubj|2:obj", "_"]
+
+
+def test_doubtful_words_need_confidence_and_a_place_for_the_mark() -> None:
+    with pytest.raises(ConfigError, match="no confidence"):
+        without_doubtful(Sentence.from_words(["a"]), 0.5)
+    with pytest.raises(ConfigError, match="which CoNLL-X does not have"):
+        without_doubtful(doubtful_sentence("conllx"), 0.5)

@@ -13,7 +13,7 @@ from biatt.data.doubts import read_doubts
 from biatt.data.scores import RelationLayer, Scores, Temperature, log_softmax
 from biatt.data.sentence import Sentence
 from biatt.data.toy_treebank import generate
-from biatt.decode.apply import default_roots, with_best_tree, with_k_best_trees
+from biatt.decode.apply import DIFFERS, default_roots, with_best_tree, with_k_best_trees
 from biatt.options import ConllFormat
 from builders import random_parser
 
@@ -100,13 +100,35 @@ def test_every_k_best_tree_has_its_own_sent_id_and_all_else_stays() -> None:
     for tree in trees:
         lines = tree.to_text().split("\r\n")
         assert lines[0] == "# newpar"
+        lines = [line for line in lines if not line.startswith(DIFFERS)]
         assert len(lines) == len(TEXT.split("\r\n"))
     assert sentence.sent_id == "a-1"
 
 
-def test_k_best_trees_of_a_sentence_without_sent_id_have_none() -> None:
+def test_k_best_trees_of_a_sentence_without_sent_id_have_different_ones() -> None:
     trees = PARSER.k_best(Sentence.from_words(["so", "what"]), 2)
-    assert [tree.sent_id for tree in trees] == [None, None]
+    assert [tree.sent_id for tree in trees] == [None, "k2"]
+
+
+def test_k_best_trees_say_what_differs_from_the_best() -> None:
+    best, second, *_ = PARSER.k_best(Sentence.from_words(["so", "what", "now"]), 4)
+    assert not any(comment.startswith(DIFFERS) for comment in best.comments)
+    (comment,) = (comment for comment in second.comments if comment.startswith(DIFFERS))
+    changed = [
+        f"{i} {form} {head}:{relation} not {best.heads[i - 1]}:{best.deprels[i - 1]}"
+        for i, (form, head, relation) in enumerate(
+            zip(second.forms, second.heads, second.deprels, strict=True), 1
+        )
+        if (head, relation) != (best.heads[i - 1], best.deprels[i - 1])
+    ]
+    assert changed
+    assert comment == DIFFERS + "; ".join(changed)
+
+
+def test_k_best_trees_of_conllx_have_no_comments() -> None:
+    trees = PARSER.k_best(Sentence.from_words(["so", "what"], format="conllx"), 3)
+    assert len(trees) == 3
+    assert not any(tree.verbatim for tree in trees)
 
 
 def test_sentence_without_words_has_one_empty_tree() -> None:

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from biatt.data.arcs import is_tree
+from biatt.data.sentence import Sentence
 from biatt.decode.decoders import mst
 from biatt.decode.distribution import TreeDistribution
-from biatt.decode.k_best import k_best
+from biatt.decode.k_best import Difference, differences, k_best
 from biatt.options import Roots
 from tree_enumeration import Matrix, all_trees, arc_score_matrices, hard_arc_scores, tree_scores
 
@@ -129,3 +130,14 @@ def test_bad_arguments_are_refused() -> None:
         k_best(np.zeros((2, 3)), 0)
     with pytest.raises(ValueError, match="roots is 'two'"):
         k_best(np.zeros((2, 3)), 2, roots="two")  # type: ignore[arg-type]
+
+
+def test_differences_are_words_with_another_head_or_relation() -> None:
+    best = Sentence.from_words(["I", "saw", "her"], heads=[2, 0, 2], deprels=["nsubj", "root", "obj"])
+    other = Sentence.from_words(["I", "saw", "her"], heads=[2, 0, 1], deprels=["dep", "root", "obj"])
+    assert differences(other, best) == [
+        Difference(1, "I", 2, "dep", 2, "nsubj"),
+        Difference(3, "her", 1, "obj", 2, "obj"),
+    ]
+    assert str(differences(other, best)[1]) == "3 her 1:obj not 2:obj"
+    assert differences(best, best) == []

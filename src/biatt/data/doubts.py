@@ -17,13 +17,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from biatt.data.columns import MISC
+from biatt.data.columns import DEPREL, DEPS, HEAD, MISC, PDEPREL, PHEAD
 from biatt.data.scores import Floats
 from biatt.data.sentence import Sentence
 from biatt.errors import ConfigError, FormatError
+from biatt.options import Doubtful
 
 MOST_CHOICES = 4
 LEAST_PROBABLE = 0.01
+DOUBTFUL = "Doubtful=Yes"  # in MISC of a word below a minimum of confidence
 
 # The names in MISC of the kinds of choices.
 NAMES = {
@@ -34,6 +36,7 @@ NAMES = {
     "feats": "FeatsProbs",
 }
 NO_MISC = "Probabilities are written to the MISC column of CoNLL-U, which CoNLL-X does not have."
+NO_MARKS = "Doubtful words are marked in the MISC column of CoNLL-U, which CoNLL-X does not have."
 
 _KINDS = {name: kind for kind, name in NAMES.items()}
 _DECIMALS = [f"{thousandths / 1000:g}" for thousandths in range(1001)]
@@ -89,6 +92,30 @@ def escaped(choice: str) -> str:
 
 def unescaped(text: str) -> str:
     return _ESCAPE.sub(lambda match: _UNESCAPES[match[1]], text) if "\\" in text else text
+
+
+def without_doubtful(sentence: Sentence, least: float, *, doubtful: Doubtful = "mark") -> Sentence:
+    """A copy in which words of less confidence are marked in MISC, or have no head and relation.
+
+    Confidence is the probability that head and relation are both correct.
+    """
+    if sentence.confidence is None:
+        raise ConfigError("The sentence has no confidence: parse it with confidence.")
+    if doubtful == "mark" and sentence.format != "conllu":
+        raise ConfigError(NO_MARKS)
+    copy = sentence.copy()
+    for row, probability in zip(copy.rows, sentence.confidence.words, strict=True):
+        if doubtful == "mark":
+            items = [item for item in row[MISC].split("|") if item not in ("_", DOUBTFUL)]
+            row[MISC] = "|".join([*items, *([DOUBTFUL] if probability < least else [])]) or "_"
+        elif probability < least:
+            # What `fill_deps` has written repeats the arc; other values of these columns stay.
+            if sentence.format == "conllx" and row[PHEAD:] == row[HEAD:PHEAD]:
+                row[PHEAD] = row[PDEPREL] = "_"
+            elif row[DEPS] == f"{row[HEAD]}:{row[DEPREL]}":
+                row[DEPS] = "_"
+            row[HEAD] = row[DEPREL] = "_"
+    return copy
 
 
 def read_doubts(misc: str, sentence: Sentence) -> dict[str, tuple[list[str], list[float]]]:

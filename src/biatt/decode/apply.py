@@ -10,15 +10,16 @@ import numpy as np
 from biatt.data.curves import NO_CURVES, Curves, calibrated
 from biatt.data.doubts import Choices, write_doubts
 from biatt.data.scores import Floats, Scores, Temperature
-from biatt.data.sentence import SENT_ID, Sentence
+from biatt.data.sentence import Sentence
 from biatt.decode.arc_scores import head_distribution
 from biatt.decode.confidence import SentenceConfidence, relation_probabilities
 from biatt.decode.constraints import FREE, Constraints
 from biatt.decode.decoders import heads as decoded_heads
-from biatt.decode.k_best import k_best
+from biatt.decode.k_best import differences, k_best
 from biatt.errors import FormatError
 from biatt.options import Decoder, Roots
 
+DIFFERS = "# differs = "  # the comment that says how a tree differs from the best
 NO_CHOICES: Mapping[str, Choices] = MappingProxyType({})
 NO_TAGS: Mapping[str, Floats] = MappingProxyType({})
 
@@ -99,8 +100,9 @@ def with_k_best_trees(
 
     There are fewer if there are fewer such trees.
 
-    They carry their confidence. Every copy has a sent_id of its own: the first keeps that of the sentence,
-    the second has -k2 after it, and so on.
+    They carry their confidence. In CoNLL-U, every copy has a sent_id of its own: the first keeps that of the
+    sentence, the second has -k2 after it, or is k2 if there is none, and so on. A comment says which heads
+    and relations are not those of the first.
     """
     roots = roots or default_roots(sentence)
     _refuse(sentence, constraints.fault(len(sentence), decoder="mst", roots=roots))
@@ -117,11 +119,16 @@ def with_k_best_trees(
             copy = sentence.with_tree(heads.tolist(), best, fill_deps=fill_deps)
             copy.scores, copy.confidence = scores, confidence.of(heads, relation_scores, tag_confidence)
             copies.append(copy)
-    for rank, copy in enumerate(copies[1:], 2):
-        copy.verbatim = [
-            (place, f"{line}-k{rank}" if line.startswith(SENT_ID) else line) for place, line in copy.verbatim
-        ]
+    if sentence.format == "conllu":
+        copies[1:] = [_named(copy, rank, copies[0]) for rank, copy in enumerate(copies[1:], 2)]
     return copies
+
+
+def _named(tree: Sentence, rank: int, best: Sentence) -> Sentence:
+    """A copy of a tree other than the best, with a sent_id of its own, that says what differs."""
+    copy = tree.with_comment(f"{DIFFERS}{'; '.join(map(str, differences(tree, best)))}")
+    copy.sent_id = f"k{rank}" if best.sent_id is None else f"{best.sent_id}-k{rank}"
+    return copy
 
 
 def _refuse(sentence: Sentence, fault: str) -> None:

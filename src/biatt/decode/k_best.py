@@ -2,7 +2,7 @@
 
 All trees but the best are split into parts by the first word whose head differs from the best tree's. The
 best tree of a part is found by `decoders.mst`. When it is taken, the rest of the part is split in the same
-way.
+way. `differences` says what makes one tree another.
 """
 
 from __future__ import annotations
@@ -14,11 +14,38 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from biatt.data.sentence import Sentence
 from biatt.decode.arc_scores import NO_ARC, Heads, Matrix, relative
 from biatt.decode.decoders import mst
 from biatt.options import Roots
 
 EPSILON = float(np.finfo(np.float64).eps)
+
+
+class Difference(NamedTuple):
+    """A word whose head or relation differs from that of another tree of the same sentence."""
+
+    word: int  # from 1
+    form: str
+    head: int
+    relation: str
+    other_head: int
+    other_relation: str
+
+    def __str__(self) -> str:
+        return (
+            f"{self.word} {self.form} {self.head}:{self.relation} not {self.other_head}:{self.other_relation}"
+        )
+
+
+def differences(sentence: Sentence, other: Sentence) -> list[Difference]:
+    """The words whose head or relation is not that of the other tree."""
+    arcs, other_arcs = zip(sentence.heads, sentence.deprels), zip(other.heads, other.deprels)  # noqa: B905
+    return [
+        Difference(number, form, *arc, *other_arc)
+        for number, (form, arc, other_arc) in enumerate(zip(sentence.forms, arcs, other_arcs, strict=True), 1)
+        if arc != other_arc
+    ]
 
 
 class _Part(NamedTuple):

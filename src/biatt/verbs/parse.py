@@ -12,7 +12,7 @@ import typer
 
 import biatt
 from biatt.errors import ConfigError
-from biatt.options import Decoder, InputFormat, OutputFormat, Roots
+from biatt.options import Decoder, Doubtful, InputFormat, OutputFormat, Roots
 from biatt.verbs.options import Device, Model, Output, Threads, input_option, output_option
 
 tree_option = partial(typer.Option, rich_help_panel="Trees")
@@ -80,6 +80,22 @@ Offsets = Annotated[
         "--offsets", help="Write the place of each token in the text to MISC: TokenRange=start:end."
     ),
 ]
+MinConfidence = Annotated[
+    float | None,
+    output_option(
+        min=0,
+        max=1,
+        metavar="P",
+        help="Mark words with Doubtful=Yes in MISC whose head and relation have a lower probability; see "
+        "--doubtful.",
+    ),
+]
+DoubtfulWords = Annotated[
+    Doubtful,
+    output_option(
+        "--doubtful", help="With --min-confidence: mark doubtful words, or leave out their head and relation."
+    ),
+]
 FillDeps = Annotated[
     bool,
     output_option(
@@ -118,6 +134,8 @@ def parse(
     probabilities: Probabilities = False,
     k_best: KBest = 1,
     offsets: Offsets = False,
+    min_confidence: MinConfidence = None,
+    doubtful: DoubtfulWords = "mark",
     fill_deps: FillDeps = False,
     decode: Decode = "mst",
     roots: NumberOfRoots = None,
@@ -152,6 +170,8 @@ def parse(
                 probabilities=probabilities,
                 k_best=k_best,
                 offsets=offsets,
+                min_confidence=min_confidence,
+                doubtful=doubtful,
                 fill_deps=fill_deps,
                 retag=retag,
                 keep_heads=keep_heads,

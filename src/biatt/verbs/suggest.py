@@ -1,0 +1,52 @@
+"""suggest: the sentences to annotate next."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+import biatt
+from biatt.verbs.options import Device, Model, Output, Threads
+from biatt.verbs.parse import Format, Input, Retag
+
+Pool = Annotated[
+    list[str],
+    typer.Argument(metavar="POOL", help="Text or CoNLL files, plain or compressed; - is standard input."),
+]
+Count = Annotated[int, typer.Option(min=1, metavar="N", help="Number of sentences to choose.")]
+
+
+def suggest(
+    pool: Pool,
+    count: Count = 100,
+    model: Model = "en",
+    input_format: Input = None,
+    output: Output = "-",
+    format: Format = None,
+    retag: Retag = False,
+    threads: Threads = 1,
+    device: Device = "cpu",
+) -> None:
+    """Choose the sentences of a pool whose annotation would teach the model most.
+
+    These are sentences of whose trees the model is least certain, by the entropy of all trees for each word,
+    and that differ from each other in words and constructions. They are written with the tree of the model as
+    a first proposal, the most useful first; comments give the rank (suggestion) and the entropy in nats
+    (tree_entropy). The same pool and model give the same sentences.
+    """
+    from biatt.display.progress import ParseProgress
+    from biatt.suggest import suggest_from_files
+
+    with ParseProgress(output) as progress:
+        suggest_from_files(
+            biatt.load(model, device=device),
+            pool,
+            output,
+            count=count,
+            input=input_format,
+            format=format,
+            retag=retag,
+            threads=threads,
+            progress=progress,
+        )
