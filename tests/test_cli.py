@@ -147,7 +147,7 @@ def test_train_parse_evaluate_info(data: Path, tmp_path: Path) -> None:
     table = invoke("evaluate", data / "a.conllu", out)
     result = biatt.evaluate(data / "a.conllu", out)
     assert re.search(rf"^ *LAS +{100 * result.las:.2f} ", table, re.MULTILINE)
-    printed = json.loads(invoke("evaluate", data / "a.conllu", out, "--json"))
+    printed = json.loads(invoke("evaluate", data / "a.conllu", out, "-f", "json"))
     assert printed == json.loads(json.dumps(result.as_dict()))
 
     info = invoke("info", data / "model")
@@ -156,12 +156,21 @@ def test_train_parse_evaluate_info(data: Path, tmp_path: Path) -> None:
     assert "| licence | CC0 |" in info
 
 
+def test_a_report_goes_to_a_file_in_the_format_of_its_suffix(data: Path, tmp_path: Path) -> None:
+    verb = ["evaluate", data / "a.conllu", data / "a.conllu"]
+    for options in (["-o", tmp_path / "r.json"], ["-o", tmp_path / "r", "-f", "json"]):
+        assert invoke(*verb, *options) == ""
+        assert json.loads(options[1].read_text()) == json.loads(invoke(*verb, "-f", "json"))  # type: ignore[attr-defined]
+    invoke(*verb, "-o", tmp_path / "r.txt")
+    assert (tmp_path / "r.txt").read_text(encoding="utf-8") == invoke(*verb)
+
+
 def test_compare_prints_what_the_function_finds(data: Path, tmp_path: Path) -> None:
     gold, out = data / "a.conllu", tmp_path / "parsed.conllu"
     invoke("parse", "--model", data / "model", data / "blank.conllu", "-o", out)
     result = biatt.compare(gold, out, gold, samples=100, seed=2)
     options = ["--samples", 100, "--seed", 2]
-    printed = json.loads(invoke("compare", gold, out, gold, *options, "--json"))
+    printed = json.loads(invoke("compare", gold, out, gold, *options, "-f", "json"))
     assert printed == json.loads(json.dumps(result.as_dict()))
 
     found = invoke("compare", gold, out, gold, *options)
@@ -214,7 +223,7 @@ def test_vectors_of_standard_input_go_to_standard_output(data: Path) -> None:
 
 
 def test_gold_against_itself_is_perfect(data: Path) -> None:
-    found = json.loads(invoke("evaluate", data / "a.conllu", data / "a.conllu", "--json"))
+    found = json.loads(invoke("evaluate", data / "a.conllu", data / "a.conllu", "-f", "json"))
     assert found["scores"]["LAS"]["f1"] == 1.0
 
 
@@ -248,7 +257,7 @@ def test_compressed_files_go_in_and_out(data: Path, tmp_path: Path, suffix: str,
     invoke("parse", "--model", data / "model", source, "-o", target)
     invoke("parse", "--model", data / "model", data / "blank.conllu", "-o", plain)
     assert codec.decompress(target.read_bytes()) == plain.read_bytes()
-    assert json.loads(invoke("evaluate", plain, target, "--json"))["scores"]["LAS"]["f1"] == 1.0
+    assert json.loads(invoke("evaluate", plain, target, "-f", "json"))["scores"]["LAS"]["f1"] == 1.0
 
 
 def test_several_files_go_to_one_output_or_to_a_folder(data: Path, tmp_path: Path) -> None:
@@ -400,6 +409,10 @@ PARSE = ["parse", "--model", "model"]
         (["parse", "--model", ".", "a.conllu"], "is not a model folder: it has no config.json"),
         (["info", "gone"], "There is no model folder gone"),
         (["evaluate", "a.conllu", "gone.conllu"], "gone.conllu: cannot be read"),
+        (
+            ["evaluate", "a.conllu", "a.conllu", "-o", "x.pdf"],
+            "suffix .pdf is unknown; use one of .txt, .json",
+        ),
         (["evaluate", "a.conllu", "blank.conllu"], "blank.conllu"),
         (["compare", "a.conllu", "a.conllu", "gone.conllu"], "gone.conllu: cannot be read"),
         (["compare", "a.conllu", "b.conllu", "a.conllu"], "b.conllu, line "),
@@ -573,9 +586,9 @@ def test_calibrate_fits_a_model_and_stores_the_fit(tmp_path: Path) -> None:
     model, gold = tmp_path / "model", tmp_path / "gold.conllu"
     random_parser().save(model)
     biatt.write(generate(300, seed=7), gold)
-    before = json.loads(invoke("calibrate", str(gold), "--model", str(model), "--json"))
-    fitted = json.loads(invoke("calibrate", str(gold), "--model", str(model), "--fit", "--json"))
-    after = json.loads(invoke("calibrate", str(gold), "--model", str(model), "--json"))
+    before = json.loads(invoke("calibrate", str(gold), "--model", str(model), "-f", "json"))
+    fitted = json.loads(invoke("calibrate", str(gold), "--model", str(model), "--fit", "-f", "json"))
+    after = json.loads(invoke("calibrate", str(gold), "--model", str(model), "-f", "json"))
     assert list(biatt.load(model).curves) == ["head", "arc", "relation"]
     for figures in (fitted, after):
         assert figures["fitted"]["arc"]["error"] < before["fitted"]["arc"]["error"]

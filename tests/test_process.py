@@ -49,7 +49,7 @@ PARSE = ["parse", "--model", "model"]
 
 
 @pytest.mark.parametrize(
-    "words", [["generate", "9"], EVALUATE, [*EVALUATE, "--json"], ["--version"]], ids=str
+    "words", [["generate", "9"], EVALUATE, [*EVALUATE, "-f", "json"], ["--version"]], ids=str
 )
 def test_closed_output_is_one_sentence(data: Path, words: list[str]) -> None:
     done = run(*words, folder=data, redirection=">&-")
@@ -77,7 +77,7 @@ def test_errors_are_not_printed_on_standard_output(data: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full on this system")
-@pytest.mark.parametrize("words", [["generate", "9"], EVALUATE, [*EVALUATE, "--json"]], ids=str)
+@pytest.mark.parametrize("words", [["generate", "9"], EVALUATE, [*EVALUATE, "-f", "json"]], ids=str)
 def test_full_output_is_one_sentence(data: Path, words: list[str]) -> None:
     done = run(*words, folder=data, redirection="> /dev/full")
     assert done.returncode == 2
@@ -89,9 +89,13 @@ def test_full_output_is_one_sentence(data: Path, words: list[str]) -> None:
     [
         ["generate", "9"],
         EVALUATE,
-        [*EVALUATE, "--json"],
+        [*EVALUATE, "-f", "json"],
         ["compare", "a.conllu", "a.conllu", "a.conllu", "--samples", "9"],
         ["raw", "a.conllu"],
+        ["view", "a.conllu"],
+        ["search", "a.conllu", "{}"],
+        ["search", "a.conllu", "{}", "--count", "upos"],
+        ["parse", "--help"],
         ["noise", "a.conllu"],
         ["info", "model"],
         [*PARSE, "a.conllu"],

@@ -10,6 +10,7 @@ InputFormat = Literal["text", "tokens", "conllu", "conllx"]
 OutputFormat = Literal["conllu", "conllx", "tree", "json", "svg", "png", "html", "attention"]
 SearchFormat = Literal["text", "conllu", "json", "tree", "svg", "png", "html"]
 PictureFormat = Literal["svg", "png", "html"]
+ReportFormat = Literal["text", "json"]
 ViewFormat = Literal["tree", "svg", "png", "html"]
 
 Theme = Literal["auto", "light", "dark"]  # of pictures; auto follows the colour scheme of the reader's screen

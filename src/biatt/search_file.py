@@ -14,13 +14,14 @@ from biatt.data.files import writing
 from biatt.data.patterns import ATTRIBUTES, MAPS
 from biatt.data.search import Match, Search
 from biatt.data.sentence import Sentence
-from biatt.data.visible import json_text, visible
-from biatt.display.output import known_suffix
+from biatt.data.visible import visible
+from biatt.display.output import known_suffix, write_json
 from biatt.errors import ConfigError
 from biatt.options import PictureFormat, SearchFormat
 
 SUFFIXES: dict[str, SearchFormat] = {
     ".conllu": "conllu",
+    ".json": "json",
     ".jsonl": "json",
     ".svg": "svg",
     ".png": "png",
@@ -58,8 +59,10 @@ def search_file(
         write(map(_commented, found), target)
     elif format in ("svg", "png", "html"):
         _write_pictures(found, target, format, title=pattern)
+    elif format == "json":
+        write_json((_as_dict(match) for item in found for match in item.matches), target)
     else:
-        lines = {"text": _text(_colour_wanted(target)), "json": _json, "tree": _tree}[format]
+        lines = _text(_colour_wanted(target)) if format == "text" else _tree
         with writing(target) as stream:
             for item in found:
                 stream.write(lines(item).encode(errors="backslashreplace"))
@@ -150,23 +153,16 @@ def _colour_wanted(target: str | Path | BinaryIO) -> bool:
     return terminal and not os.environ.get("NO_COLOR")
 
 
-def _json(found: Found) -> str:
-    """A JSON object on a line for each match."""
-    sentence, matches = found
-    return "".join(
-        json_text(
-            {
-                "sent_id": sentence.sent_id,
-                "text": sentence.text,
-                "line": sentence.line,
-                "word": _word(sentence, match.number),
-                "names": {name: _word(sentence, number) for name, number in match.names.items()},
-                "numbers": match.numbers,
-            }
-        )
-        + "\n"
-        for match in matches
-    )
+def _as_dict(match: Match) -> dict[str, Any]:
+    sentence = match.sentence
+    return {
+        "sent_id": sentence.sent_id,
+        "text": sentence.text,
+        "line": sentence.line,
+        "word": _word(sentence, match.number),
+        "names": {name: _word(sentence, number) for name, number in match.names.items()},
+        "numbers": match.numbers,
+    }
 
 
 def _word(sentence: Sentence, number: int) -> dict[str, Any]:

@@ -15,14 +15,14 @@ from biatt.data.conll import write
 from biatt.data.sentence import Sentence
 from biatt.data.toy_treebank import generate
 from biatt.evaluation.results import Table
-from biatt.evaluation.tables import print_tables
+from biatt.evaluation.tables import write_tables
 
 MAIN = [sys.executable, "-c", "from biatt.cli import main; main()"]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "src"), "COLUMNS": "200"}
 
 
 def test_numbers_have_two_decimals_and_missing_values_a_dash(capsys: pytest.CaptureFixture[str]) -> None:
-    print_tables([Table("Scores", ("metric", "words", "%"), [("UAS", 7, 50.0), ("LAS", 7, None)])])
+    write_tables([Table("Scores", ("metric", "words", "%"), [("UAS", 7, 50.0), ("LAS", 7, None)])])
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert lines[0] == ["Scores"]
     assert ["UAS", "7", "50.00"] in lines
@@ -30,7 +30,7 @@ def test_numbers_have_two_decimals_and_missing_values_a_dash(capsys: pytest.Capt
 
 
 def test_control_characters_do_not_reach_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    print_tables([Table("of \x1b[2J", ("relation", "where"), [("\x1b[31mdet\x9b", "\u202egold\udce9")])])
+    write_tables([Table("of \x1b[2J", ("relation", "where"), [("\x1b[31mdet\x9b", "\u202egold\udce9")])])
     shown = capsys.readouterr().out
     assert r"\x1b[31mdet\x9b" in shown
     assert r"\u202egold\udce9" in shown
@@ -48,7 +48,7 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
     return paths
 
 
-@pytest.mark.parametrize("options", [[], ["--json"]])
+@pytest.mark.parametrize("options", [[], ["-f", "json"]])
 @pytest.mark.parametrize("verb", ["evaluate", "compare"])
 def test_no_verb_passes_control_characters_on(
     files: tuple[Path, Path], verb: str, options: list[str]
@@ -90,7 +90,7 @@ def test_output_that_cannot_be_written_is_one_sentence(files: tuple[Path, Path])
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="pipes of a POSIX shell")
-@pytest.mark.parametrize("options", [[], ["--json"]])
+@pytest.mark.parametrize("options", [[], ["-f", "json"]])
 def test_reader_that_leaves_ends_the_verb_as_it_ends_parse(tmp_path: Path, options: list[str]) -> None:
     path = tmp_path / "gold.conllu"
     write(generate(3, seed=1), path)

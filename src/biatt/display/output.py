@@ -77,8 +77,7 @@ def write_parsed(
             for sentence in sentences:
                 stream.write(f"{tree_text(sentence)}\n\n".encode())
     elif format == "json":
-        with writing(target) as stream:
-            _write_json(sentences, stream, array=_suffix(target) == ".json")
+        write_json(map(_as_dict, sentences), target)
     elif format in ("svg", "png", "html", "attention"):
         _write_pictures(sentences, target, format)
     else:
@@ -92,16 +91,16 @@ def _suffix(target: str | Path) -> str:
     return Path(path.stem if path.suffix in COMPRESSED else path.name).suffix.lower()
 
 
-def _write_json(sentences: Iterable[Sentence], stream: BinaryIO, *, array: bool) -> None:
-    if not array:
-        for sentence in sentences:
-            stream.write(f"{json_text(_as_dict(sentence))}\n".encode())
-        return
-    count = 0
-    for count, sentence in enumerate(sentences, 1):
-        before = ",\n" if count > 1 else "[\n"
-        stream.write(f"{before}{json_text(_as_dict(sentence))}".encode())
-    stream.write(b"\n]\n" if count else b"[]\n")
+def write_json(values: Iterable[Any], target: str | Path | BinaryIO) -> None:
+    """Write a line of JSON for each value, or one array of them to a file that ends in .json."""
+    array = isinstance(target, (str, Path)) and _suffix(target) == ".json"
+    with writing(target) as stream:
+        count = 0
+        for count, value in enumerate(values, 1):
+            before = (",\n" if count > 1 else "[\n") if array else ""
+            stream.write(f"{before}{json_text(value)}{'' if array else chr(10)}".encode())
+        if array:
+            stream.write(b"\n]\n" if count else b"[]\n")
 
 
 def _as_dict(sentence: Sentence) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Tables of results, printed on standard output."""
+"""Tables of results, printed or written to a file."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ from biatt.data.visible import visible
 from biatt.evaluation.results import Table
 
 
-def print_tables(tables: Iterable[Table]) -> None:
-    """Print tables: numbers aligned to the right, long texts folded."""
+def write_tables(tables: Iterable[Table], target: str = "-") -> None:
+    """Write tables to a file or print them: numbers aligned to the right, long texts folded."""
     # Drawn into memory and written like any other output, since rich would turn a closed pipe into exit code
     # 1, and stop at a character that the encoding of the terminal does not have.
-    terminal = Console()
+    terminal, printed = Console(), target == "-"
+    encoding = terminal.encoding if printed else "utf-8"
     drawn = BytesIO()
     console = Console(
-        file=TextIOWrapper(drawn, terminal.encoding, errors="backslashreplace", write_through=True),
+        file=TextIOWrapper(drawn, encoding, errors="backslashreplace", write_through=True),
         width=terminal.width,
-        force_terminal=terminal.is_terminal,
+        force_terminal=printed and terminal.is_terminal,
         no_color=terminal.no_color,
         highlight=False,
         markup=False,  # a relation may look like markup
@@ -31,7 +32,7 @@ def print_tables(tables: Iterable[Table]) -> None:
     )
     for table in tables:
         console.print(_drawn(table))
-    with writing("-") as stream:
+    with writing(target) as stream:
         stream.write(drawn.getvalue())
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from biatt.options import Punctuation, Style
+from biatt.options import Punctuation, ReportFormat, Style
 
 # The options of a verb are grouped in its help.
 input_option = partial(typer.Option, rich_help_panel="Input")
@@ -35,4 +35,12 @@ Scoring = Annotated[
     ),
 ]
 Punct = Annotated[Punctuation | None, typer.Option(help="Default: ignore for conllx, include for ud.")]
-AsJson = Annotated[bool, output_option("--json", help="Print the whole result as JSON.")]
+Report = Annotated[
+    ReportFormat | None,
+    output_option(
+        "--format",
+        "-f",
+        help="Tables, or the whole result as JSON; default: by the suffix of the output (.txt, .json), else "
+        "tables.",
+    ),
+]

@@ -1,13 +1,39 @@
-"""Printing to standard output."""
+"""Printing to standard output, and reports."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 from biatt.data.files import writing
+from biatt.data.visible import json_text
+from biatt.options import ReportFormat
+
+if TYPE_CHECKING:
+    from biatt.evaluation.results import Table
+
+REPORT_SUFFIXES: dict[str, ReportFormat] = {".txt": "text", ".json": "json"}
 
 
 def print_text(text: str) -> None:
     """Print a text and the end of its line; what the terminal's encoding does not have becomes an escape."""
     with writing("-") as stream:
         stream.write(f"{text}\n".encode(sys.stdout.encoding, errors="backslashreplace"))
+
+
+def write_report(
+    figures: dict[str, Any], tables: Iterable[Table], target: str = "-", *, format: ReportFormat | None = None
+) -> None:
+    """Write figures as tables or as JSON; without `format`, the suffix of the target decides."""
+    from biatt.display.output import known_suffix
+    from biatt.evaluation.tables import write_tables
+
+    format = format or REPORT_SUFFIXES.get(known_suffix(target, REPORT_SUFFIXES), "text")
+    if format == "text":
+        write_tables(tables, target)
+    elif target == "-":
+        print_text(json_text(figures, indent=1))
+    else:
+        with writing(target) as stream:
+            stream.write(f"{json_text(figures, indent=1)}\n".encode())

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
 import biatt
-from biatt.data.visible import json_text
-from biatt.verbs.options import AsJson, Gold, Model, Punct, Scoring, Seed, Threads, output_option
-from biatt.verbs.printing import print_text
-
-if TYPE_CHECKING:
-    from biatt.evaluation.results import Table
+from biatt.verbs.options import Gold, Model, Output, Punct, Report, Scoring, Seed, Threads, output_option
+from biatt.verbs.printing import write_report
 
 
 def evaluate(
@@ -22,11 +17,12 @@ def evaluate(
     system: Annotated[str, typer.Argument(metavar="SYSTEM", help="File with the trees of a parser.")],
     style: Scoring = None,
     punctuation: Punct = None,
-    as_json: AsJson = False,
+    output: Output = "-",
+    format: Report = None,
 ) -> None:
     """Score parsed sentences against gold ones."""
     result = biatt.evaluate(gold, system, style=style, punctuation=punctuation)
-    _print_result(result.as_dict(), result.tables(), as_json=as_json)
+    write_report(result.as_dict(), result.tables(), output, format=format)
 
 
 def compare(
@@ -42,7 +38,8 @@ def compare(
     show: Annotated[
         int, output_option(min=0, metavar="N", help="Number of differing sentences to print.")
     ] = 10,
-    as_json: AsJson = False,
+    output: Output = "-",
+    format: Report = None,
 ) -> None:
     """Compare two parsers: is B better than A, on what, and could the difference be chance?
 
@@ -51,7 +48,7 @@ def compare(
     sentences on which each parser is better; its p is the probability of counts so unequal by chance.
     """
     result = biatt.compare(gold, a, b, style=style, punctuation=punctuation, samples=samples, seed=seed)
-    _print_result(result.as_dict(), result.tables(show=show), as_json=as_json)
+    write_report(result.as_dict(), result.tables(show=show), output, format=format)
 
 
 def calibrate(
@@ -69,7 +66,8 @@ def calibrate(
         ),
     ] = False,
     threads: Threads = 1,
-    as_json: AsJson = False,
+    output: Output = "-",
+    format: Report = None,
 ) -> None:
     """Measure calibration: accuracy at each level of confidence.
 
@@ -94,13 +92,4 @@ def calibrate(
     result = biatt.calibrate(sentences, parsed, unfitted=unfitted)
     if plot:
         draw(result, plot)
-    _print_result(result.as_dict(), result.tables(), as_json=as_json)
-
-
-def _print_result(figures: dict[str, Any], tables: Iterable[Table], *, as_json: bool) -> None:
-    from biatt.evaluation.tables import print_tables
-
-    if as_json:
-        print_text(json_text(figures, indent=1))
-    else:
-        print_tables(tables)
+    write_report(result.as_dict(), result.tables(), output, format=format)

@@ -25,8 +25,8 @@ Format = Annotated[
     output_option(
         "--format",
         "-f",
-        help="Text (a match a line), sentences with a comment for each match, JSON (a match a line), "
-        "drawn trees, pictures or a page of them; default: by the suffix of the output, else text.",
+        help="Text (a match a line), sentences with a comment for each match, JSON (a match a line, in .json "
+        "one array), drawn trees, pictures, a page of them; default: by the suffix of the output, else text.",
     ),
 ]
 Count = Annotated[
@@ -57,9 +57,9 @@ def search(
     if format or output != "-":
         raise ConfigError("--count prints a table; it goes without --format and --output.")
     from biatt.evaluation.results import Table
-    from biatt.evaluation.tables import print_tables
+    from biatt.evaluation.tables import write_tables
 
     counts = count_file(file, pattern, count)
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     title = f"{counts.total():,} matches"
-    print_tables([Table(title, (*count, "count"), [(*values, number) for values, number in ordered])])
+    write_tables([Table(title, (*count, "count"), [(*values, number) for values, number in ordered])])
