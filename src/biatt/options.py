@@ -16,7 +16,7 @@ ViewFormat = Literal["tree", "svg", "png", "html"]
 Theme = Literal["auto", "light", "dark"]  # of pictures; auto follows the colour scheme of the reader's screen
 WordLine = Literal["lemma", "upos", "xpos"]  # what pictures can show below the words
 WORD_LINES: tuple[WordLine, ...] = ("upos",)  # what they show by default
-WRAP = 1200  # pixels, the width beyond which the picture of a sentence is broken into rows
+WRAP = 1000  # pixels, the width beyond which the picture of a sentence is broken into rows
 
 Decoder = Literal["mst", "argmax", "projective"]
 Doubtful = Literal["mark", "leave-out"]  # what becomes of words below a minimum of confidence

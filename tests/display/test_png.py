@@ -52,7 +52,8 @@ def test_png_without_its_package_says_what_to_install(monkeypatch: pytest.Monkey
 
 def test_characters_that_no_font_has_are_found() -> None:
     """The font that comes with matplotlib has Greek; Unicode has nothing at U+0379."""
-    assert missing_characters("abcλόγος\u0301 \u0379") == ""  # an unassigned character is no letter
+    assert missing_characters("abcλόγος\u0301\u200d \n") == ""
+    assert missing_characters("\u0379") == "\u0379"
     assert missing_characters("λ\U0010fff0") == "\U0010fff0"  # of private use, where fonts have nothing
 
 

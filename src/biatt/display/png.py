@@ -57,8 +57,12 @@ def missing_characters(text: Iterable[str]) -> str:
 
 
 def _has_shape(character: str) -> bool:
-    """Whether a character has a shape by itself: marks, spaces and control characters do not."""
-    return unicodedata.category(character)[0] not in "MZC" or unicodedata.category(character) == "Co"
+    """Whether a character has a shape by itself: marks, spaces and control characters do not.
+
+    One that Python's Unicode does not know yet may have one.
+    """
+    category = unicodedata.category(character)
+    return category[0] not in "MZ" and category not in ("Cc", "Cf", "Cs")
 
 
 def _shapes(characters: list[str]) -> list[bytes]:
