@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 from itertools import pairwise
 from xml.etree import ElementTree
@@ -12,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from biatt.data.arcs import crossing_arcs
+from biatt.data.conll import read
 from biatt.data.scores import Confidence, Temperature
 from biatt.data.sentence import Sentence
 from biatt.display.svg import tree_picture
@@ -153,6 +155,18 @@ def test_marked_words_are_highlighted_with_their_names() -> None:
     assert sum(item.get("class") == "biatt-highlight" for item in root.iter()) == 2
     assert texts(root, "biatt-names") == ["subject"]
     assert texts(drawn(sentence_of([2, 0, 2]), marked=[2]), "biatt-names") == []
+
+
+def test_words_of_a_multiword_token_are_bracketed_in_every_row_that_has_them() -> None:
+    sentence = sentence_of([2, 0, 2], ["Je", "vais", "à"])
+    lines = sentence.to_text().splitlines()
+    lines.insert(1, "2-3\tvaisà" + 8 * "\t_")
+    (sentence,) = read(io.BytesIO("\n".join(lines).encode() + b"\n\n"))
+    whole, broken = (group(drawn(sentence, wrap=wrap), "biatt-tokens") for wrap in (None, 10))
+    assert [item.text for item in whole if item.tag == f"{SVG}text"] == ["vaisà"]
+    assert [item.text for item in broken if item.tag == f"{SVG}text"] == ["vaisà"] * 2
+    assert group(drawn(sentence_of([0])), "biatt-tokens") == []
+    assert tree_picture(sentence).height > tree_picture(sentence_of([2, 0, 2])).height
 
 
 def test_what_is_no_tree_is_drawn_as_it_is() -> None:

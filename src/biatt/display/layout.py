@@ -90,7 +90,7 @@ def lay_out(
     centres = _centres(range(1, len(halves)), halves, arcs, ports, left=MARGIN)
     bounds = [(1, len(words))]
     if wrap is not None and len(words) > 1 and centres[-1] + halves[-1] + MARGIN > wrap:
-        bounds = _row_bounds(centres, halves, arcs, wrap - 2 * (MARGIN + GUTTER))
+        bounds = _row_bounds(centres, halves, arcs, max(1.0, wrap - 2 * (MARGIN + GUTTER)))
         for first, last in bounds:
             row = _centres(range(first, last + 1), halves, arcs, ports, left=MARGIN + GUTTER)
             centres[first : last + 1] = row[1:]

@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from biatt.data.arcs import crossing_arcs
 from biatt.data.sentence import NO_HEAD, Sentence
+from biatt.data.words import Token
 from biatt.display.doubt import percentages
 from biatt.display.layout import CORNER, GAP, MARGIN, Arc, Layout, Piece, lay_out
 from biatt.display.picture import Picture, escaped
@@ -22,6 +23,7 @@ from biatt.options import WORD_LINES, WRAP, WordLine
 _LEVEL = 23  # height of a level of arcs
 _ARROW = 7  # length of an arrowhead
 _LINE = 15  # height of a line below the words
+_BRACKET = 22  # height of a bracket and the form of a multiword token
 _TOP = MARGIN + 2  # above the highest level
 _BETWEEN = 6  # more than that between two rows
 
@@ -36,8 +38,8 @@ def tree_picture(
     """The tree as a picture.
 
     A sentence that is wider than `wrap` pixels has several rows; None keeps it in one. `show` is what stands
-    below the words. The words with the numbers in `marked` stand out; if it is a mapping, with these names.
-    Words without a head have no arc.
+    below the words; below that, brackets join the words of a multiword token. The words with the numbers in
+    `marked` stand out; if it is a mapping, with these names. Words without a head have no arc.
     """
     relations = ["" if relation == "_" else relation for relation in sentence.deprels]
     labels = list(zip(relations, percentages(sentence), strict=True))
@@ -52,15 +54,19 @@ def tree_picture(
         widths = [max(w, text_width(text, TAG_SIZE + 1)) for w, text in zip(widths, texts, strict=True)]
     from_right = runs_from_right(sentence.forms)
     layout = lay_out(widths, arcs, wrap=wrap, from_right=from_right)
-    bases, height = _bases(layout, len(lines))
+    tokens = [token for token in sentence.tokens if token.is_multiword]
+    below = WORD_SIZE + 4 + _LINE * len(lines)
+    bases, height = _bases(layout, below + _BRACKET * bool(tokens))
     drawn = _drawn_arcs(sentence.forms, layout, bases, labels)
-    words = _drawn_words(sentence, layout, bases, lines, marked)
+    places = _places(layout, bases)
+    words = _drawn_words(sentence, places, lines, marked)
+    brackets = _drawn_tokens(sentence, tokens, places, below + 5)
     return Picture(
         layout.width,
         height,
         sentence.text or " ".join(sentence.forms),
         _description(sentence),
-        [*drawn, *words],
+        [*drawn, *words, *brackets],
         caption=sentence.sent_id or "",
         from_right=from_right,
     )
@@ -84,13 +90,13 @@ def _lines(
     return [(kind, line) for kind, line in shown if any(line)]
 
 
-def _bases(layout: Layout, lines: int) -> tuple[list[int], int]:
-    """For each row the y where arrows end, above its words; and the height of the picture."""
+def _bases(layout: Layout, below: int) -> tuple[list[int], int]:
+    """For each row the y where arrows end, above `below` pixels of text; and the height of the picture."""
     bases, y = [], 0
     for row in layout.rows:
         base = y + _TOP + _LEVEL * row.levels
         bases.append(base)
-        y = base + WORD_SIZE + 4 + _LINE * lines + _BETWEEN
+        y = base + below + _BETWEEN
     return bases, y - _BETWEEN + MARGIN
 
 
@@ -144,25 +150,27 @@ def _path(piece: Piece, base: int, *, cased: bool) -> str:
     return f'{drawn}<path class="biatt-arrow" d="{arrow}"/>'
 
 
+def _places(layout: Layout, bases: Sequence[int]) -> list[tuple[float, int]]:
+    """For each word its centre and the base of its row; entry 0 is unused."""
+    places = [(0.0, 0)]
+    for row, base in zip(layout.rows, bases, strict=True):
+        places += [(layout.centres[word], base) for word in range(row.first, row.last + 1)]
+    return places
+
+
 def _drawn_words(
     sentence: Sentence,
-    layout: Layout,
-    bases: Sequence[int],
+    places: Sequence[tuple[float, int]],
     lines: Sequence[tuple[str, Sequence[str]]],
     marked: Collection[int],
 ) -> list[str]:
-    places = [(x, bases[0]) for x in layout.centres]
-    for row, base in zip(layout.rows, bases, strict=True):
-        for word in range(row.first, row.last + 1):
-            places[word] = layout.centres[word], base
     highlights = []
     for word in sorted(marked):
         x, base = places[word]
         width = text_width(sentence.forms[word - 1], WORD_SIZE) + GAP / 2
         box = f'x="{x - width / 2:g}" y="{base + 1}" width="{width:g}" height="{WORD_SIZE + 6}" rx="4"'
         highlights.append(f'<rect class="biatt-highlight" {box}/>')
-    families = ", ".join(f"'{family}'" for family in font_families("".join(sentence.forms)))
-    special = f' font-family="{families}, sans-serif"' if families else ""
+    special = _special_fonts(sentence)
     y = WORD_SIZE + 1
     result = [*highlights, *_text_group(f'class="biatt-words"{special}', sentence.forms, places, y)]
     for i, (kind, texts) in enumerate(lines, 1):
@@ -171,6 +179,31 @@ def _drawn_words(
             attributes = f'class="{kind}"{special}' if special else f'class="{kind} biatt-italic"'
         result += _text_group(attributes, texts, places, y + 2 + _LINE * i)
     return result
+
+
+def _drawn_tokens(
+    sentence: Sentence, tokens: Sequence[Token], places: Sequence[tuple[float, int]], below: int
+) -> list[str]:
+    """A bracket below the words of each multiword token, with its form, in each row that has such words."""
+    forms, result = sentence.forms, []
+    for token in tokens:
+        rows: dict[int, list[float]] = {}  # the edges of its words in each row
+        for word in range(token.start + 1, token.end + 1):
+            x, base = places[word]
+            half = text_width(forms[word - 1], WORD_SIZE) / 2
+            rows.setdefault(base, []).extend((x - half, x + half))
+        for base, edges in rows.items():
+            left, right, y = round(min(edges), 1), round(max(edges), 1), base + below
+            result.append(f'<path d="M{left:g} {y} v4 H{right:g} v-4"/>')
+            middle = round((left + right) / 2, 1)
+            result.append(f'<text x="{middle:g}" y="{y + 15}">{escaped(token.form)}</text>')
+    return [f'<g class="biatt-tokens"{_special_fonts(sentence)}>', *result, "</g>"] if result else []
+
+
+def _special_fonts(sentence: Sentence) -> str:
+    """An attribute with the fonts of the sentence's writing system, if it needs special ones."""
+    families = ", ".join(f"'{family}'" for family in font_families("".join(sentence.forms)))
+    return f' font-family="{families}, sans-serif"' if families else ""
 
 
 def _text_group(
