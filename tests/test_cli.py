@@ -556,9 +556,9 @@ def test_json_has_a_line_for_each_sentence(data: Path) -> None:
     assert len(sentences) == 20
     for sentence in sentences:
         assert sentence["log_probability"] <= 0
-        for token in sentence["tokens"]:
+        for token in sentence["words"]:
             assert 0 <= token["confidence"] <= 1
-            assert token["head"] in range(len(sentence["tokens"]) + 1)
+            assert token["head"] in range(len(sentence["words"]) + 1)
 
 
 def test_log_messages_are_printed_to_standard_error(

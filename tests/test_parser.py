@@ -20,7 +20,8 @@ from biatt import parser as parser_module
 from biatt.data.arcs import is_projective, is_tree
 from biatt.data.columns import DEPREL, DEPS, FEATS, HEAD, LEMMA, PDEPREL, PHEAD, UPOS, XPOS
 from biatt.data.conll import read, write
-from biatt.data.sentence import LONGEST_SENTENCE, Sentence
+from biatt.data.length import LONGEST_SENTENCE
+from biatt.data.sentence import Sentence
 from biatt.data.toy_treebank import generate
 from biatt.decode.decoders import heads as decoded_heads
 from biatt.errors import BiattError, ConfigError, FormatError, ModelError

@@ -40,6 +40,7 @@ def test_public_names_are_these() -> None:
         "preset",
         "read",
         "reads",
+        "to_dataframe",
         "train",
         "write",
     ]

@@ -88,7 +88,7 @@ def test_output_by_format_and_by_suffix(folder: Path, tmp_path: Path) -> None:
         return parsed(folder, "--text", TEXT, *options)
 
     lines = output("--format", "json").splitlines()
-    assert all("confidence" in json.loads(line)["tokens"][0] for line in lines)
+    assert all("confidence" in json.loads(line)["words"][0] for line in lines)
     assert "─" in output("--format", "tree").decode()
     assert b"#" not in output("--format", "conllx")
     starts = {"svg": b"<svg ", "png": b"\x89PNG", "jsonl": b"{", "conllu": b"# sent"}

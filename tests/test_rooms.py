@@ -57,6 +57,7 @@ EXCEPTIONS = {
     ("model_folder", "data.files"): "a model folder is files",
     ("model_folder", "data.folders"): "which are replaced whole",
     ("data.sentence", "display"): "a sentence draws itself, imported when it is asked to",
+    ("data.document", "display"): "and so does a document",
 }
 
 # Which rooms may import these libraries.

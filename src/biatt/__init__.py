@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from biatt import decode
     from biatt.config import Config
     from biatt.data.conll import dumps, read, reads, write
+    from biatt.data.dataframe import to_dataframe
     from biatt.data.document import Document
     from biatt.data.scores import Scores
     from biatt.data.sentence import Sentence
@@ -56,6 +57,7 @@ _HOME = {
     "preset": "presets",
     "read": "data.conll",
     "reads": "data.conll",
+    "to_dataframe": "data.dataframe",
     "train": "training.train",
     "write": "data.conll",
 }
@@ -85,6 +87,7 @@ __all__ = [
     "preset",
     "read",
     "reads",
+    "to_dataframe",
     "train",
     "write",
 ]

@@ -16,8 +16,9 @@ from biatt.annotate.tokeniser import Tokeniser
 from biatt.config import Config
 from biatt.data.curves import NO_CURVES, Curve, Curves
 from biatt.data.document import Document
+from biatt.data.length import check_length
 from biatt.data.scores import Temperature
-from biatt.data.sentence import SENT_ID, Sentence, check_length
+from biatt.data.sentence import SENT_ID, Sentence
 from biatt.data.text import check_text, text_pairs
 from biatt.decode.apply import with_best_tree, with_k_best_trees
 from biatt.decode.constraints import FREE, Constraints, Fixed, Pairs

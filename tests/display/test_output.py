@@ -86,9 +86,9 @@ def test_json_is_a_line_for_each_sentence_or_an_array_in_a_json_file(tmp_path: P
     for name in ("a.jsonl", "a.json", "lines", "a.json.gz"):
         write_parsed(parsed, str(tmp_path / name), "json")
     lines = [json.loads(line) for line in (tmp_path / "a.jsonl").read_text().splitlines()]
-    assert [[token["form"] for token in line["tokens"]] for line in lines] == [s.forms for s in parsed]
-    assert [[token["head"] for token in line["tokens"]] for line in lines] == [s.heads for s in parsed]
-    assert lines[0]["tokens"][0]["confidence"] == round(next(iter(parsed[0])).confidence, 4)
+    assert [[token["form"] for token in line["words"]] for line in lines] == [s.forms for s in parsed]
+    assert [[token["head"] for token in line["words"]] for line in lines] == [s.heads for s in parsed]
+    assert lines[0]["words"][0]["confidence"] == round(next(iter(parsed[0])).confidence, 4)
     assert json.loads((tmp_path / "a.json").read_text()) == lines
     assert json.loads(gzip.decompress((tmp_path / "a.json.gz").read_bytes())) == lines
     assert (tmp_path / "lines").read_bytes() == (tmp_path / "a.jsonl").read_bytes()
@@ -158,7 +158,7 @@ def test_confidence_in_tags_is_written_where_the_network_chose_them(tmp_path: Pa
     assert list(written[1].misc)[4:] == ["UposProb", "XposProb", "FeatsProb", "LemmaProb"]
     assert float(written[1].misc["UposProb"]) == pytest.approx(tagged.tag_confidence["upos"], abs=1e-4)
     write_parsed([parsed], str(tmp_path / "a.json"), "json")
-    ((first, second),) = [value["tokens"] for value in json.loads((tmp_path / "a.json").read_text())]
+    ((first, second),) = [value["words"] for value in json.loads((tmp_path / "a.json").read_text())]
     assert "upos_probability" not in first
     assert second["lemma_probability"] == round(tagged.tag_confidence["lemma"], 4)
     assert sentence[0].tag_confidence == {}
@@ -174,7 +174,7 @@ def test_confidence_has_no_place_in_conllx() -> None:
 def test_sentence_shows_its_tree_and_its_attention() -> None:
     (sentence,) = PARSER.parse(generate(1, seed=8), confidence=True)
     assert sentence.tree() == tree_text(sentence)
-    assert sentence._repr_svg_() == sentence.svg() == tree_picture(sentence).svg()
+    assert sentence.svg() == tree_picture(sentence).svg()
     assert sentence.attention is not None
     assert sentence.scores is not None
     np.testing.assert_allclose(sentence.attention.left_to_right, np.exp(sentence.scores.left))

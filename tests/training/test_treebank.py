@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from biatt.config import ParserConfig
 from biatt.data.columns import HEAD
 from biatt.data.conll import read, write
-from biatt.data.sentence import LONGEST_SENTENCE, Sentence
+from biatt.data.length import LONGEST_SENTENCE
+from biatt.data.sentence import Sentence
 from biatt.data.toy_treebank import generate
 from biatt.errors import ConfigError, FormatError, TrainingError
 from biatt.training.treebank import Treebank, read_treebank, vocabulary_of

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, overload
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, overload
 
 from biatt.data.places import Places
 from biatt.data.raw_text import RawText
@@ -58,6 +58,19 @@ class Document:
         """A copy, which can be changed without changing the document."""
         return Document(self.text, [sentence.copy() for sentence in self.sentences])
 
+    def to_dict(self) -> dict[str, Any]:
+        """The document as a dictionary that JSON can hold (`data.as_json`)."""
+        from biatt.data.as_json import document_to_dict
+
+        return document_to_dict(self)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Document:
+        """The document of a dictionary that `to_dict` has made."""
+        from biatt.data.as_json import document_from_dict
+
+        return document_from_dict(data)
+
     @overload
     def __getitem__(self, place: int) -> Sentence: ...
 
@@ -82,6 +95,11 @@ class Document:
 
     def __str__(self) -> str:
         return self.text
+
+    def _repr_html_(self) -> str:
+        from biatt.display.notebook import document_html
+
+        return document_html(self)
 
     def __repr__(self) -> str:
         shown = " ".join(self.text[:60].split())

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, overload
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, overload
 
 from biatt.data.arcs import is_projective
 from biatt.data.columns import DEPREL, DEPS, FEATS, FORM, HEAD, ID, LEMMA, MISC, PDEPREL, PHEAD, UPOS, XPOS
 from biatt.data.noun_chunks import noun_chunks
 from biatt.data.places import Places, parts_of, places_of
-from biatt.data.visible import visible
 from biatt.data.words import Span, Token, Word, part_of
 from biatt.errors import FormatError
 from biatt.options import WORD_LINES, WRAP, ConllFormat, Theme, WordLine
@@ -22,10 +20,6 @@ if TYPE_CHECKING:  # a sentence only carries them
 NO_HEAD = -1  # where the file has "_"
 SENT_ID, TEXT = "# sent_id = ", "# text = "
 NO_FILE = ("<words>", "<text>")  # the source of sentences that come from no file
-LONGEST_SENTENCE = 5000  # words in a parsed sentence: memory grows with their square, time with their cube
-LONG_SENTENCE = 3000  # words: from here on, a sentence is announced before it is parsed
-
-log = logging.getLogger(__name__)  # INFO: that a sentence takes long; the command line shows it
 
 
 class Sentence:
@@ -165,6 +159,19 @@ class Sentence:
             lines.insert(k, line)
         return lines
 
+    def to_dict(self) -> dict[str, Any]:
+        """The sentence as a dictionary that JSON can hold (`data.as_json`)."""
+        from biatt.data.as_json import sentence_to_dict
+
+        return sentence_to_dict(self)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Sentence:
+        """The sentence of a dictionary that `to_dict` has made."""
+        from biatt.data.as_json import sentence_from_dict
+
+        return sentence_from_dict(data)
+
     @property
     def forms(self) -> list[str]:
         return [row[FORM] for row in self.rows]
@@ -221,8 +228,6 @@ class Sentence:
 
         return tree_picture(self, wrap=wrap, show=show).svg(theme=theme)
 
-    _repr_svg_ = svg
-
     def png(
         self,
         *,
@@ -235,6 +240,11 @@ class Sentence:
         from biatt.display.svg import tree_picture
 
         return to_png(tree_picture(self, wrap=wrap, show=show), theme=theme)
+
+    def _repr_html_(self) -> str:
+        from biatt.display.notebook import sentence_html
+
+        return sentence_html(self)
 
     def find(self, pattern: str) -> list[Match]:
         """All matches of a dependency pattern in Semgrex's notation, such as {upos:VERB} >nsubj {}=subject.
@@ -386,14 +396,3 @@ class Sentence:
         words = " ".join(self.forms[:6]) + (" ..." if len(self) > 6 else "")
         place = "" if self.source in NO_FILE else f", {self.source}, line {self.line}"
         return f"<Sentence of {len(self)} words{place}: {words}>"
-
-
-def check_length(sentence: Sentence) -> None:
-    """Refuse a sentence that is too long to parse or to train on; announce one that takes long."""
-    words = f"{len(sentence):,} words"
-    if len(sentence) > LONGEST_SENTENCE:
-        fault = f"the sentence has {words}; a parser takes up to {LONGEST_SENTENCE:,}."
-        raise FormatError(fault, source=sentence.source, line=sentence.line)
-    if len(sentence) >= LONG_SENTENCE:
-        where = f"{visible(sentence.source)}, line {sentence.line}"
-        log.info("%s: a sentence of %s, which can take a minute.", where, words)

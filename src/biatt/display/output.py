@@ -5,13 +5,12 @@ The modules that draw are imported when they are needed, so that CoNLL output do
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Iterable, Iterator
 from math import isnan
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
-from biatt.data.columns import DEPREL, FORM, HEAD, MISC
+from biatt.data.columns import MISC
 from biatt.data.conll import write
 from biatt.data.files import COMPRESSED, writing
 from biatt.data.raw_text import RawText
@@ -30,7 +29,6 @@ SUFFIXES: dict[str, OutputFormat] = {
     ".png": "png",
     ".html": "html",
 }
-_COLUMN_NAMES = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 TREE_COMMENT = "# tree_logprob = "
 
 
@@ -77,7 +75,7 @@ def write_parsed(
             for sentence in sentences:
                 stream.write(f"{tree_text(sentence)}\n\n".encode())
     elif format == "json":
-        write_json(map(_as_dict, sentences), target)
+        write_json((sentence.to_dict() for sentence in sentences), target)
     elif format in ("svg", "png", "html", "attention"):
         _write_pictures(sentences, target, format)
     else:
@@ -101,29 +99,6 @@ def write_json(values: Iterable[Any], target: str | Path | BinaryIO) -> None:
             stream.write(f"{before}{json_text(value)}{'' if array else chr(10)}".encode())
         if array:
             stream.write(b"\n]\n" if count else b"[]\n")
-
-
-def _as_dict(sentence: Sentence) -> dict[str, Any]:
-    """The words with their columns and, if the sentence has it, the confidence in each."""
-    tokens: list[dict[str, Any]] = [
-        dict(zip(_COLUMN_NAMES, [word.id, *row[FORM:HEAD], word.head, *row[DEPREL:]], strict=True))
-        for word, row in zip(sentence, sentence.rows, strict=True)
-    ]
-    result: dict[str, Any] = {"sent_id": sentence.sent_id, "text": sentence.text, "tokens": tokens}
-    confidence = sentence.confidence
-    if confidence is not None:
-        result["log_probability"] = _rounded(confidence.log_probability)
-        columns = confidence.columns
-        for i, token in enumerate(tokens):
-            token |= {
-                name: round(float(values[i]), 4) for name, values in columns.items() if not isnan(values[i])
-            }
-    return result
-
-
-def _rounded(value: float) -> float | None:
-    """JSON has no infinity: heads that form no tree, as argmax can give, have log-probability −∞."""
-    return round(value, 4) if math.isfinite(value) else None
 
 
 def _write_pictures(

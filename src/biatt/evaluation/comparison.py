@@ -34,6 +34,7 @@ from numpy.typing import NDArray
 from biatt.data.files import name_of
 from biatt.data.sentence import Sentence
 from biatt.errors import ConfigError, FormatError
+from biatt.evaluation.html import tables_html
 from biatt.evaluation.metrics import ARC_LENGTHS, ScoredArc, scored_arcs
 from biatt.evaluation.results import Ratio, Row, Table, percent, plain
 from biatt.evaluation.trees import (
@@ -105,6 +106,9 @@ class Comparison:
     def as_dict(self) -> dict[str, Any]:
         """All counts and values, as JSON can hold them."""
         return cast("dict[str, Any]", plain(self))
+
+    def _repr_html_(self) -> str:
+        return tables_html(self.tables())
 
     def tables(self, *, show: int = 10) -> list[Table]:
         """The tests, scores by relation and length, and `show` of the sentences; scores are in percent."""

@@ -122,6 +122,11 @@ class Evaluation:
         """All counts and values, as JSON can hold them."""
         return cast("dict[str, Any]", plain(self))
 
+    def _repr_html_(self) -> str:
+        from biatt.evaluation.html import tables_html
+
+        return tables_html(self.tables())
+
     def tables(self) -> list[Table]:
         """All figures in percent: the scores first, then the breakdown if there is one."""
         if self.style == "conllx":

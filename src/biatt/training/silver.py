@@ -23,7 +23,8 @@ from biatt.annotate.tags import gold_labels
 from biatt.data.columns import COLUMNS, DEPREL, FEATS, FORM, MISC
 from biatt.data.conll import read
 from biatt.data.doubts import LEAST_PROBABLE, read_doubts
-from biatt.data.sentence import Sentence, check_length
+from biatt.data.length import check_length
+from biatt.data.sentence import Sentence
 from biatt.encoding.doubts import FIRST_LABEL, HEAD, RELATION, Doubts
 from biatt.encoding.labels import Labels
 from biatt.encoding.vocabulary import Encoded, Indices, Vocabulary

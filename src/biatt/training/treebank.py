@@ -10,7 +10,8 @@ import numpy as np
 
 from biatt.config import ParserConfig
 from biatt.data.conll import Trees, read
-from biatt.data.sentence import NO_HEAD, Sentence, check_length
+from biatt.data.length import check_length
+from biatt.data.sentence import NO_HEAD, Sentence
 from biatt.encoding.vocabulary import Vocabulary
 from biatt.errors import ConfigError, TrainingError
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from biatt.data.conll import write
-from biatt.data.sentence import LONG_SENTENCE, LONGEST_SENTENCE, Sentence, check_length
+from biatt.data.length import LONG_SENTENCE, LONGEST_SENTENCE, check_length
+from biatt.data.sentence import Sentence
 from biatt.errors import FormatError
 from builders import sentence_of
 

@@ -1,0 +1,191 @@
+"""Documents and sentences as JSON: everything comes back, and the schema is followed."""
+
+from __future__ import annotations
+
+import json
+from importlib.resources import files
+from typing import Any
+
+import jsonschema
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from biatt.data.conll import dumps, reads
+from biatt.data.document import Document
+from biatt.data.sentence import Sentence
+from biatt.data.toy_treebank import generate
+from biatt.errors import FormatError
+from builders import random_parser
+
+SCHEMA = json.loads(files("biatt.data").joinpath("document.schema.json").read_text("utf-8"))
+VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
+FILE = """\
+# newdoc
+# sent_id = 1
+# text = Il va au  bar.
+1	Il	il	PRON	PRP	Number=Sing|Person=3	2	nsubj	2:nsubj|2.1:nsubj	_
+2	va	aller	VERB	_	odd	0	root	0:root	Note|A=1|A=2
+2.1	va	aller	VERB	_	_	_	_	0:root	CopyOf=2
+3-4	au	_	_	_	Typo=Yes	_	_	_	SpacesAfter=\\s\\s
+3	à	à	ADP	_	_	5	case	_	_
+4	le	le	DET	_	_	5	det	_	_
+5	bar	bar	NOUN	_	_	2	obl	_	SpaceAfter=No
+6	.	.	PUNCT	_	_	_	_	_	_
+
+# newpar
+1	Non	_	_	_	_	_	_	_	_
+
+# only comments
+
+"""
+
+
+def through_json(value: Any) -> Any:
+    VALIDATOR.validate(value)
+    return json.loads(json.dumps(value))
+
+
+def test_schema_is_one() -> None:
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+
+
+def test_document_comes_back() -> None:
+    document = Document.from_sentences(reads(FILE))
+    again = Document.from_dict(through_json(document.to_dict()))
+    assert again == document
+    assert dumps(again) == FILE
+    assert again.text == "Il va au  bar.\n\nNon\n"
+    for before, after in zip(document.tokens, again.tokens, strict=True):
+        assert (before.text, before.start_char) == (after.text, after.start_char)
+    assert [w.start_char for w in again.words] == [w.start_char for w in document.words]
+
+
+def test_fields_are_those_of_the_schema() -> None:
+    first = Document.from_sentences(reads(FILE)).to_dict()["sentences"][0]
+    assert first["words"][0] == {
+        "id": 1,
+        "form": "Il",
+        "lemma": "il",
+        "upos": "PRON",
+        "xpos": "PRP",
+        "feats": {"Number": "Sing", "Person": "3"},
+        "head": 2,
+        "deprel": "nsubj",
+        "deps": "2:nsubj|2.1:nsubj",
+        "misc": None,
+        "start_char": 0,
+        "end_char": 2,
+    }
+    assert (first["words"][1]["feats"], first["words"][1]["misc"]) == ("odd", "Note|A=1|A=2")
+    assert (first["words"][5]["head"], first["words"][5]["lemma"]) == (None, ".")
+    assert first["multiword_tokens"] == [
+        {
+            "id": [3, 4],
+            "form": "au",
+            "start_char": 6,
+            "end_char": 8,
+            "feats": {"Typo": "Yes"},
+            "misc": {"SpacesAfter": "\\s\\s"},
+        }
+    ]
+    assert [node["id"] for node in first["empty_nodes"]] == ["2.1"]
+
+
+def test_sentence_comes_back_with_its_place() -> None:
+    for sentence in Document.from_sentences(reads(FILE)):
+        data = through_json(sentence.to_dict())
+        again = Sentence.from_dict(data)
+        assert again == sentence
+        assert (again.text, again.start_char, again.end_char) == (
+            data["text"],
+            data["start_char"],
+            data["end_char"],
+        )
+        assert [word.start_char for word in again] == [word.start_char for word in sentence]
+    VALIDATOR.validate([sentence.to_dict() for sentence in reads(FILE)])
+
+
+def test_probabilities_come_back() -> None:
+    for sentence in random_parser({"tags": True}).parse(generate(4, seed=2), confidence=True, retag=True):
+        data = through_json(sentence.to_dict())
+        again = Sentence.from_dict(data)
+        assert [word.confidence for word in again] == pytest.approx(
+            [w.confidence for w in sentence], abs=2e-4
+        )
+        assert again.confidence is not None
+        assert sentence.confidence is not None
+        assert again.confidence.columns.keys() == sentence.confidence.columns.keys()
+        assert "upos_probability" in data["words"][0]
+        assert again.confidence.log_probability == pytest.approx(
+            sentence.confidence.log_probability, abs=1e-4
+        )
+
+
+CELL = st.text(st.characters(exclude_characters="\t\n\r", exclude_categories=["Cs"]), min_size=1, max_size=6)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        st.tuples(CELL, CELL, CELL, CELL | st.sampled_from(["A=1|B=2", "=", "A=|B"])), min_size=1, max_size=4
+    )
+)
+def test_any_columns_come_back(rows: list[tuple[str, str, str, str]]) -> None:
+    columns = list(zip(*rows, strict=True))
+    sentence = Sentence.from_words(columns[0], lemmas=columns[1], upos=columns[2], feats=columns[3])
+    assert Sentence.from_dict(through_json(sentence.to_dict())) == sentence
+
+
+def broken(path: list[Any], value: Any) -> dict[str, Any]:
+    """A document with another value at a place; ... removes it."""
+    data: Any = json.loads(json.dumps(Document.from_sentences(reads(FILE)).to_dict()))
+    place = data
+    for step in path[:-1]:
+        place = place[step]
+    if value is ...:
+        del place[path[-1]]
+    else:
+        place[path[-1]] = value
+    return data
+
+
+FIRST = ["sentences", 0]
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        (["version"], 2, "it follows version 2 of the schema; this version of biatt reads version 1"),
+        (["version"], ..., "the object has no version"),
+        (["text"], 3, "the document has a value of text that is not a string"),
+        (["sentences"], {}, "the document has a value of sentences that is not an array"),
+        (FIRST, 3, r"sentences\[0\] is not an object"),
+        ([*FIRST, "words", 1], [], r"sentences\[0\]\.words\[1\] is not an object"),
+        ([*FIRST, "words", 1, "form"], ..., r"sentences\[0\]\.words\[1\] has no form"),
+        ([*FIRST, "words", 1, "head"], "1", r"words\[1\] has a value of head that is not a number"),
+        ([*FIRST, "words", 1, "start_char"], ..., r"words\[1\] has no start_char"),
+        ([*FIRST, "words", 1, "feats"], {"A": 1}, r"words\[1\]\.feats is neither a column nor an object"),
+        ([*FIRST, "words", 1, "misc"], 3, r"words\[1\]\.misc is neither a column nor an object"),
+        ([*FIRST, "comments"], ["x"], "the comments of .* are not strings that begin with #"),
+        ([*FIRST, "multiword_tokens", 0, "id"], [3], "the id of .* is not the numbers of two words"),
+        ([*FIRST, "multiword_tokens", 0, "id"], [3, 9], "has the words 3 to 9 of 6"),
+        ([*FIRST, "format"], "xml", "the format of .* is neither conllu nor conllx"),
+    ],
+)
+def test_what_does_not_follow_the_schema_is_refused(path: list[Any], value: Any, message: str) -> None:
+    with pytest.raises(FormatError, match=message):
+        Document.from_dict(broken(path, value))
+
+
+@pytest.mark.parametrize("wrong", [None, "{}", [], 3])
+def test_other_types_are_refused(wrong: Any) -> None:
+    for read in (Document.from_dict, Sentence.from_dict):
+        with pytest.raises(TypeError, match="An object of the schema is a dict, not "):
+            read(wrong)
+
+
+def test_values_are_checked_when_written() -> None:
+    document = Document.from_dict(broken([*FIRST, "words", 0, "head"], 99))
+    with pytest.raises(FormatError, match="HEAD is '99' where a number from 0 to 6 or _ was expected"):
+        dumps(document)
