@@ -24,12 +24,12 @@ import biatt
 from biatt import cli
 from biatt.cli import VERBS as VERB_GROUPS
 from biatt.cli import app
-from biatt.config import ParserConfig, ParserTrainingConfig
+from biatt.config import ParserConfig, ParserTrainingConfig, with_settings
 from biatt.data.toy_treebank import generate
 from biatt.display.svg import tree_picture
 from biatt.display.terminal import tree_text
 from biatt.options import PresetName
-from biatt.presets import PRESETS
+from biatt.presets import DRAFT, DRAFT_PIPELINE, DRAFT_WORDS, PRESETS
 from builders import random_parser
 from encoders import write_encoder
 
@@ -523,6 +523,14 @@ def test_options_for_files_take_several(words: str, monkeypatch: pytest.MonkeyPa
     assert given["silver"] == [Path("c"), Path("d"), Path("e")]
     assert given["exclude"] == [Path("f"), Path("g")]
     assert given["out"] == Path("m")
+
+
+def test_a_draft_is_a_small_pipeline_of_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = values_given("--train", "a", "-o", "m", "--draft", "--set", "epochs=9", monkeypatch=monkeypatch)
+    assert (given["pipeline"], given["sample_words"]) == (DRAFT_PIPELINE, DRAFT_WORDS)
+    assert given["config"] == with_settings(DRAFT, ["epochs=9"])
+    given = values_given("--train", "a", "-o", "m", monkeypatch=monkeypatch)
+    assert (given["pipeline"], given["sample_words"], given["config"]) == (None, None, PRESETS["best"])
 
 
 def test_value_after_an_option_for_one_is_refused() -> None:

@@ -35,7 +35,7 @@ def shortened(command: str) -> str:
         return command
     command = command.split("  #")[0]
     silver = " --set gold_epochs=0" if "--silver" in command else ""
-    return command + QUICK + (QUICK_TOKENISER if "--pipeline" in command else "") + silver
+    return command + QUICK + (QUICK_TOKENISER if re.search("--pipeline|--draft", command) else "") + silver
 
 
 def blocks(page: Path) -> list[tuple[str, str]]:
