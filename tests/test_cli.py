@@ -597,7 +597,7 @@ def test_calibrate_fits_a_model_and_stores_the_fit(tmp_path: Path) -> None:
     before = json.loads(invoke("calibrate", str(gold), "--model", str(model), "-f", "json"))
     fitted = json.loads(invoke("calibrate", str(gold), "--model", str(model), "--fit", "-f", "json"))
     after = json.loads(invoke("calibrate", str(gold), "--model", str(model), "-f", "json"))
-    assert list(biatt.load(model).curves) == ["head", "arc", "relation"]
+    assert list(biatt.load(model).curves) == ["head", "arc", "relation", "word"]
     for figures in (fitted, after):
         assert figures["fitted"]["arc"]["error"] < before["fitted"]["arc"]["error"]
     assert fitted["fitted"] != after["fitted"]  # the first is cross-validated

@@ -62,8 +62,8 @@ Confidence = Annotated[
     bool,
     output_option(
         "--confidence",
-        help="Write probabilities: HeadProb, ArcProb, Agree and RelProb to MISC, and the log-probability "
-        "of the tree to a comment.",
+        help="Write probabilities: HeadProb, ArcProb, Agree, RelProb and WordProb to MISC, and the "
+        "log-probability of the tree to a comment.",
     ),
 ]
 Probabilities = Annotated[
