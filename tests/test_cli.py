@@ -26,6 +26,7 @@ from biatt.cli import VERBS as VERB_GROUPS
 from biatt.cli import app
 from biatt.config import ParserConfig, ParserTrainingConfig, with_settings
 from biatt.data.toy_treebank import generate
+from biatt.display.progress import ParseProgress
 from biatt.display.svg import tree_picture
 from biatt.display.terminal import tree_text
 from biatt.options import PresetName
@@ -269,6 +270,22 @@ def test_several_files_go_to_one_output_or_to_a_folder(data: Path, tmp_path: Pat
     assert [(tmp_path / "parsed" / path.name).read_bytes() for path in files] == one_by_one
     invoke("parse", "-m", data / "model", *files, "-o", tmp_path / "all.conllu")
     assert (tmp_path / "all.conllu").read_bytes() == b"".join(one_by_one)
+
+
+def test_progress_is_hidden_only_where_trees_are_drawn(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    targets = []
+
+    class Progress(ParseProgress):
+        def __init__(self, target: str) -> None:
+            targets.append(target)
+            super().__init__(target)
+
+    monkeypatch.setattr("biatt.display.progress.ParseProgress", Progress)
+    for options in ([], ["-o", tmp_path / "a.conllu"], ["--output-dir", tmp_path]):
+        invoke("parse", "-m", data / "model", data / "blank.conllu", *options)
+    assert targets == ["-", str(tmp_path / "a.conllu"), str(tmp_path / "blank.conllu")]
 
 
 def test_parsing_on_two_threads_changes_nothing(data: Path, tmp_path: Path) -> None:

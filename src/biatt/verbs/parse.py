@@ -156,7 +156,7 @@ def parse(
 
     tasks = _tasks(files or [], text, output, output_dir, format)
     parser = biatt.load(model, device=device)
-    with ParseProgress(output) as progress:
+    with ParseProgress(str(tasks[0][1])) as progress:
         for source, target in tasks:
             parse_file(
                 parser,
