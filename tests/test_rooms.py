@@ -30,10 +30,7 @@ MODULES = {
         ],
         "base",
     ),
-    **dict.fromkeys(
-        ["scorer", "trained_model", "parser", "parse_file", "search_file", "fit_confidence", "suggest"],
-        "parser",
-    ),
+    **dict.fromkeys(["scorer", "parser", "parse_file", "search_file", "fit_confidence", "suggest"], "parser"),
     **dict.fromkeys(["cli", "process", "spacy_component", "__init__"], "entrance"),
 }
 
@@ -51,7 +48,8 @@ MAY_IMPORT = {
     "parser": BELOW_TRAINING,
     "training": BELOW_TRAINING - {"display"} | {"evaluation", "training"},
     "recipes": BELOW_TRAINING | {"evaluation", "training", "recipes"},
-    "verbs": BELOW_TRAINING | {"evaluation", "training", "recipes", "verbs"},
+    "service": BELOW_TRAINING - {"network"} | {"service"},
+    "verbs": BELOW_TRAINING | {"evaluation", "training", "recipes", "service", "verbs"},
     "entrance": BELOW_TRAINING | {"evaluation", "training", "recipes", "verbs"},
 }
 # (module, what it imports): why it may all the same.
@@ -67,6 +65,7 @@ EXCEPTIONS = {
 LIBRARIES = {
     "torch": {"network", "training"},
     "numba": {"base", "kernels", "decode"},
+    **{library: {"service"} for library in ("fastapi", "pydantic", "starlette", "uvicorn")},
 }
 WITHOUT_NUMPY = {"data.conll", "data.files", "options", "errors", "cli", "process"}
 
@@ -168,6 +167,13 @@ def test_torch_is_imported_by_the_parser_only_when_asked_for() -> None:
         item for item in IMPORTS if own(item) and room_of(item.imported) == "network" and not item.inside
     ]
     assert {room_of(item.importer) for item in eager} <= {"network", "training"}
+
+
+def test_the_service_is_imported_only_when_it_is_started() -> None:
+    users = [item for item in IMPORTS if own(item) and room_of(item.imported) == "service"]
+    outside = [item for item in users if room_of(item.importer) != "service"]
+    assert {item.importer for item in outside} == {"verbs.serve"}
+    assert all(item.inside for item in outside)
 
 
 def test_nothing_imports_the_entrances() -> None:

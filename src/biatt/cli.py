@@ -18,6 +18,7 @@ from biatt.verbs.printing import print_text
 from biatt.verbs.reproduce import reproduce
 from biatt.verbs.score import calibrate, compare, evaluate
 from biatt.verbs.search import search
+from biatt.verbs.serve import serve
 from biatt.verbs.suggest import suggest
 from biatt.verbs.train import train
 from biatt.verbs.treebanks import generate, noise, raw
@@ -25,7 +26,7 @@ from biatt.verbs.vectors import vectors
 from biatt.verbs.view import view
 
 VERBS: dict[str, list[Callable[..., None]]] = {
-    "Use a model": [parse, suggest, info],
+    "Use a model": [parse, serve, suggest, info],
     "Work with trees": [view, search, evaluate, compare, calibrate],
     "Make a model": [train, vectors, reproduce],
     "Make data": [generate, raw, noise],

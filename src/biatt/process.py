@@ -2,7 +2,7 @@
 
 | exit code | reason |
 |---|---|
-| 0 | success |
+| 0 | success; also a service that Ctrl-C or SIGTERM has stopped |
 | 1 | a fault of biatt, with a traceback |
 | 2 | bad input or bad options: one sentence on standard error |
 | 129, 143 | the signal SIGHUP or SIGTERM; temporary files are removed |

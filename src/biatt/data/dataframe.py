@@ -30,8 +30,7 @@ def to_dataframe(documents: Document | Sentence | Iterable[Document | Sentence])
     except ImportError as error:
         raise BiattError("to_dataframe needs pandas: pip install 'biatt[pandas]'.") from error
     rows = [row for number, sentences in _numbered(documents) for row in _rows(number, sentences)]
-    table = pd.DataFrame(rows, columns=list(COLUMNS))
-    return table.astype({"head": "Int64"})  # which has missing values, as int has not
+    return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
 def _numbered(

@@ -6,8 +6,7 @@ are computed at a temperature that was fitted on dev data after training (`tempe
 
 What is said about single words, heads, arcs and relations, is then read off curves, fitted in the same way
 (`data.curves`). They change no order of a word's choices and no distribution over trees, so that the best
-tree and the order of the k best trees do not depend on them. Where a relation is hard to tell, the head often
-is too: the product of their probabilities has a curve of its own.
+tree and the order of the k best trees do not depend on them.
 """
 
 from __future__ import annotations
@@ -75,19 +74,16 @@ class SentenceConfidence:
         """
         heads = np.asarray(heads)
         words = np.arange(len(heads))
-        probabilities = relation_probabilities(relation_scores, self.temperature)
-        relations = calibrated(probabilities, self.curves.get("relation")).max(-1)
-        arcs, curve = self._arc_rows[words, heads], self.curves.get("word")
+        relations = relation_probabilities(relation_scores, self.temperature)
         return Confidence(
             heads=self._head_rows[words, heads],
-            arcs=arcs,
+            arcs=self._arc_rows[words, heads],
             agreement=self.agreement,
-            relations=relations,
+            relations=calibrated(relations, self.curves.get("relation")).max(-1),
             log_probability=self.trees.log_probability(heads),
             entropy=self.trees.entropy,
             temperature=self.temperature,
             tags=tags or {},
-            joint=None if curve is None else np.minimum(curve.at(arcs * relations), arcs),
         )
 
 
