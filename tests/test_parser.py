@@ -491,7 +491,7 @@ def test_sentence_that_is_too_long_is_one_clear_sentence() -> None:
 def test_sentence_that_takes_long_is_announced(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("biatt.data.sentence.LONG_SENTENCE", 3)
+    monkeypatch.setattr("biatt.data.length.LONG_SENTENCE", 3)
     caplog.set_level("INFO", "biatt.data")
     text = "1\ta{0}\n2\tb{0}\n\n1\ta{0}\n2\tb{0}\n3\tc{0}\n\n".format("\t_" * 8)
     assert len(list(PARSER.parse(read(io.BytesIO(text.encode()), name="\x1b.conllu")))) == 2

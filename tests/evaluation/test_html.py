@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from xml.etree import ElementTree
 
 from biatt.data.toy_treebank import generate
@@ -23,6 +24,8 @@ def test_results_show_all_of_their_tables() -> None:
     gold = generate(5, seed=1)
     changed = [sentence.with_tree([0, *range(1, len(sentence))], sentence.deprels) for sentence in gold]
     for result in (evaluate(gold, changed), compare(gold, changed, gold, samples=20)):
+        kind = type(result).__name__
+        assert re.fullmatch(rf"<{kind}: UAS [\d.]+%.*LAS [\d.]+%.*; ud, punctuation include>", repr(result))
         html = result._repr_html_()
         assert html.count("<table>") == len(result.tables())
         assert all(f"<caption>{table.title}" in html for table in result.tables())

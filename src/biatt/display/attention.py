@@ -61,7 +61,7 @@ def attention_picture(sentence: Sentence) -> Picture:
     width = 2 * _MARGIN + max(step_x * columns, scales) - _BETWEEN
     families = ", ".join(f"'{family}'" for family in font_families("".join(sentence.forms)))
     fonts = f' font-family="{families}, sans-serif"' if families else ""
-    text = sentence.text or " ".join(sentence.forms)
+    text = sentence.text
     return Picture(
         round(width, 1),
         round(bottom + 46, 1),

@@ -64,7 +64,7 @@ def tree_picture(
     return Picture(
         layout.width,
         height,
-        sentence.text or " ".join(sentence.forms),
+        sentence.text,
         _description(sentence),
         [*drawn, *words, *brackets],
         caption=sentence.sent_id or "",

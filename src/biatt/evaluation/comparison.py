@@ -90,7 +90,7 @@ class UnequalSentence:
     b: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Comparison:
     """The difference between two files of trees for the same gold sentences."""
 
@@ -106,6 +106,13 @@ class Comparison:
     def as_dict(self) -> dict[str, Any]:
         """All counts and values, as JSON can hold them."""
         return cast("dict[str, Any]", plain(self))
+
+    def __repr__(self) -> str:
+        scores = (
+            f"{name} {pair.a.value or 0:.2%} and {pair.b.value or 0:.2%}"
+            for name, pair in self.scores.items()
+        )
+        return f"<Comparison: {', '.join(scores)}; {self.style}, punctuation {self.punctuation}>"
 
     def _repr_html_(self) -> str:
         return tables_html(self.tables())
@@ -279,7 +286,7 @@ def _unequal(
             sentence.source,
             sentence.line,
             sentence.sent_id,
-            sentence.text or " ".join(sentence.forms),
+            sentence.text,
             *counts,
         )
         for sentence, *counts in zip(sentences, words.tolist(), a.tolist(), b.tolist(), strict=True)

@@ -101,7 +101,7 @@ class Table(NamedTuple):
     rows: list[Row]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Evaluation:
     """The scores of one system file; `breakdown` is None if its words differ from those of the gold file."""
 
@@ -121,6 +121,10 @@ class Evaluation:
     def as_dict(self) -> dict[str, Any]:
         """All counts and values, as JSON can hold them."""
         return cast("dict[str, Any]", plain(self))
+
+    def __repr__(self) -> str:
+        scores = f"UAS {self.uas:.2%}, LAS {self.las:.2%}"
+        return f"<Evaluation: {scores}; {self.style}, punctuation {self.punctuation}>"
 
     def _repr_html_(self) -> str:
         from biatt.evaluation.html import tables_html
