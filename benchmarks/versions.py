@@ -101,7 +101,9 @@ def compare(before: Path, after: Path, model: str, treebank: Path, *, repeats: i
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("before", type=Path, help="source tree of the version to compare with")
+    parser.add_argument(
+        "before", type=Path, help="source tree of the version to compare with; its name is noted"
+    )
     parser.add_argument("--treebank", type=Path, required=True, help="CoNLL-U file")
     parser.add_argument("--model", default="en")
     parser.add_argument("--repeats", type=int, default=11)
@@ -110,7 +112,9 @@ def main() -> int:
     results = compare(
         options.before, HERE.parent, options.model, options.treebank.resolve(), repeats=options.repeats
     )
-    text = json.dumps(rounded({"repeats": options.repeats, **results}), indent=2)
+    text = json.dumps(
+        rounded({"before": options.before.resolve().name, "repeats": options.repeats, **results}), indent=2
+    )
     (options.out / "versions.json").write_text(text + "\n", encoding="utf-8")
     print(text)
     return 0

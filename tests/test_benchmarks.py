@@ -121,6 +121,18 @@ def test_treebank_without_files_is_refused_in_one_sentence(
     assert capsys.readouterr().err == f"{tmp_path} has 0 files *train.conllu*, but must have one.\n"
 
 
+@pytest.mark.slow
+def test_versions_are_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(generate(3, seed=2), tmp_path / "dev.conllu")
+    options = [str(FOLDER.parent), "--treebank", str(tmp_path / "dev.conllu"), "--out", str(tmp_path)]
+    monkeypatch.setattr(sys, "argv", ["versions.py", *options, "--repeats", "2"])
+    assert load("versions", monkeypatch).main() == 0
+    found = json.loads((tmp_path / "versions.json").read_text())
+    assert (found.pop("before"), found.pop("repeats")) == (FOLDER.parent.name, 2)
+    assert found.keys() == {"text", "text file", "CoNLL-U file"}
+    assert all(value > 0 for times in found.values() for value in times.values())
+
+
 def test_raw_text_is_scored_and_timed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(generate(6, seed=2), tmp_path / "x-dev.conllu")
     options = ["--treebank", str(tmp_path), "--repeats", "1", "--out", str(tmp_path)]

@@ -24,12 +24,13 @@ import biatt
 from biatt import cli
 from biatt.cli import VERBS as VERB_GROUPS
 from biatt.cli import app
-from biatt.config import ParserConfig, ParserTrainingConfig
+from biatt.config import ParserConfig, ParserTrainingConfig, with_settings
 from biatt.data.toy_treebank import generate
+from biatt.display.progress import ParseProgress
 from biatt.display.svg import tree_picture
 from biatt.display.terminal import tree_text
 from biatt.options import PresetName
-from biatt.presets import PRESETS
+from biatt.presets import DRAFT, DRAFT_PIPELINE, DRAFT_WORDS, PRESETS
 from builders import random_parser
 from encoders import write_encoder
 
@@ -269,6 +270,22 @@ def test_several_files_go_to_one_output_or_to_a_folder(data: Path, tmp_path: Pat
     assert [(tmp_path / "parsed" / path.name).read_bytes() for path in files] == one_by_one
     invoke("parse", "-m", data / "model", *files, "-o", tmp_path / "all.conllu")
     assert (tmp_path / "all.conllu").read_bytes() == b"".join(one_by_one)
+
+
+def test_progress_is_hidden_only_where_trees_are_drawn(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    targets = []
+
+    class Progress(ParseProgress):
+        def __init__(self, target: str) -> None:
+            targets.append(target)
+            super().__init__(target)
+
+    monkeypatch.setattr("biatt.display.progress.ParseProgress", Progress)
+    for options in ([], ["-o", tmp_path / "a.conllu"], ["--output-dir", tmp_path]):
+        invoke("parse", "-m", data / "model", data / "blank.conllu", *options)
+    assert targets == ["-", str(tmp_path / "a.conllu"), str(tmp_path / "blank.conllu")]
 
 
 def test_parsing_on_two_threads_changes_nothing(data: Path, tmp_path: Path) -> None:
@@ -525,6 +542,14 @@ def test_options_for_files_take_several(words: str, monkeypatch: pytest.MonkeyPa
     assert given["out"] == Path("m")
 
 
+def test_a_draft_is_a_small_pipeline_of_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = values_given("--train", "a", "-o", "m", "--draft", "--set", "epochs=9", monkeypatch=monkeypatch)
+    assert (given["pipeline"], given["sample_words"]) == (DRAFT_PIPELINE, DRAFT_WORDS)
+    assert given["config"] == with_settings(DRAFT, ["epochs=9"])
+    given = values_given("--train", "a", "-o", "m", monkeypatch=monkeypatch)
+    assert (given["pipeline"], given["sample_words"], given["config"]) == (None, None, PRESETS["best"])
+
+
 def test_value_after_an_option_for_one_is_refused() -> None:
     result = CliRunner().invoke(app, ["train", "--train", "a", "--output", "m", "b"])
     assert result.exit_code == 2
@@ -589,7 +614,7 @@ def test_calibrate_fits_a_model_and_stores_the_fit(tmp_path: Path) -> None:
     before = json.loads(invoke("calibrate", str(gold), "--model", str(model), "-f", "json"))
     fitted = json.loads(invoke("calibrate", str(gold), "--model", str(model), "--fit", "-f", "json"))
     after = json.loads(invoke("calibrate", str(gold), "--model", str(model), "-f", "json"))
-    assert list(biatt.load(model).curves) == ["head", "arc", "relation"]
+    assert list(biatt.load(model).curves) == ["head", "arc", "relation", "word"]
     for figures in (fitted, after):
         assert figures["fitted"]["arc"]["error"] < before["fitted"]["arc"]["error"]
     assert fitted["fitted"] != after["fitted"]  # the first is cross-validated

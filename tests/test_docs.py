@@ -35,7 +35,7 @@ def shortened(command: str) -> str:
         return command
     command = command.split("  #")[0]
     silver = " --set gold_epochs=0" if "--silver" in command else ""
-    return command + QUICK + (QUICK_TOKENISER if "--pipeline" in command else "") + silver
+    return command + QUICK + (QUICK_TOKENISER if re.search("--pipeline|--draft", command) else "") + silver
 
 
 def blocks(page: Path) -> list[tuple[str, str]]:
@@ -96,8 +96,9 @@ def test_the_snippets_run_in_the_order_of_the_page(
     for language, block in blocks(page):
         if not runs_here(language, block):
             continue
-        if "import spacy" in block:
-            pytest.importorskip("spacy")
+        for library in ("pandas", "spacy"):
+            if f"import {library}" in block:
+                pytest.importorskip(library)
         if "--encoder" in block:
             write_encoder(treebank / "encoder")
         capfd.readouterr()
@@ -125,6 +126,12 @@ def test_pictures_are_what_the_code_draws(file: Path) -> None:
     drawn = io.BytesIO()
     view_file(file, drawn, format="svg", show=("upos", "lemma"))
     assert file.with_suffix(".svg").read_bytes() == drawn.getvalue()
+
+
+def test_there_are_twelve_recipes() -> None:
+    recipes = (ROOT / "docs" / "recipes.md").read_text(encoding="utf-8").split("\n## ")[1:]
+    assert len(recipes) == 12
+    assert all(recipe.count("```python\n") == 1 for recipe in recipes)
 
 
 def test_the_readme_is_short() -> None:

@@ -217,7 +217,10 @@ def test_decoder_and_roots_are_honoured(parser: Parser, decoder: Any, roots: Any
         assert sentence.deprels == [parser.vocabulary.relations[i] for i in best]
     if decoder != "argmax":
         assert all(is_tree(sentence.heads) for sentence in found)
-        assert all(sentence.heads.count(0) == 1 for sentence in found) == (roots == "single")
+        several_roots = any(sentence.heads.count(0) > 1 for sentence in found)
+        assert several_roots == (
+            roots == "any" and parser is PARSER
+        )  # the other's trees have one root anyway
         assert all(is_projective(sentence.heads) for sentence in found) == (decoder == "projective")
     else:
         assert not all(is_tree(sentence.heads) for sentence in found)

@@ -30,7 +30,10 @@ MODULES = {
         ],
         "base",
     ),
-    **dict.fromkeys(["scorer", "parser", "parse_file", "search_file", "fit_confidence", "suggest"], "parser"),
+    **dict.fromkeys(
+        ["scorer", "trained_model", "parser", "parse_file", "search_file", "fit_confidence", "suggest"],
+        "parser",
+    ),
     **dict.fromkeys(["cli", "process", "spacy_component", "__init__"], "entrance"),
 }
 

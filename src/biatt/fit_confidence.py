@@ -36,6 +36,8 @@ class _Parsed(NamedTuple):
     confidence: SentenceConfidence
     tags: Mapping[str, Floats]  # confidence in them
     outcomes: Outcomes
+    known: npt.NDArray[np.bool_]  # words with a gold head
+    correct: npt.NDArray[np.bool_]  # words with the gold head and the gold relation
 
 
 class ConfidenceFit:
@@ -64,14 +66,15 @@ class ConfidenceFit:
         }
         attached = heads == gold_heads
         relations = relation_probabilities(scores.relation_scores(heads), self.temperature).max(-1)
-        outcomes["relation"] = relations[attached], np.equal(sentence.deprels, gold.deprels)[attached]
+        same_relation = np.equal(sentence.deprels, gold.deprels)
+        outcomes["relation"] = relations[attached], same_relation[attached]
         tags = sentence.confidence.tags if sentence.confidence else {}
         for kind, values in tags.items():
             column = KINDS[kind]
             same = [a[column] == b[column] for a, b in zip(sentence.rows, gold.rows, strict=True)]
             written = ~np.isnan(values)
             outcomes[kind] = values[written], np.array(same)[written]
-        return _Parsed(sentence, scores, confidence, tags, outcomes)
+        return _Parsed(sentence, scores, confidence, tags, outcomes, known, attached & same_relation)
 
     def apply(self, parser: Parser) -> None:
         """Give a parser these temperatures and curves."""
@@ -101,11 +104,15 @@ def _without_curves(
 
 
 def _curves(parsed: Sequence[_Parsed]) -> Curves:
-    """The curve of each kind of choice."""
+    """The curve of each kind of choice; that of head and relation together starts from the others."""
     curves = {}
-    for kind in parsed[0].outcomes if parsed else ():
+    for kind in parsed[0].outcomes:
         probabilities, correct = zip(*(tree.outcomes[kind] for tree in parsed), strict=True)
         curves[kind] = fitted_curve(np.concatenate(probabilities), np.concatenate(correct))
+    confidence = [_with_curves(tree, curves).confidence for tree in parsed]
+    words = [of_tree.words[tree.known] for tree, of_tree in zip(parsed, confidence, strict=True) if of_tree]
+    both = [tree.correct[tree.known] for tree in parsed]
+    curves["word"] = fitted_curve(np.concatenate(words), np.concatenate(both))
     return curves
 
 

@@ -35,7 +35,7 @@ from biatt.weights import (
 VERSION = 3  # of the format that is written; versions 1 and 2, which had no curves, are read too
 
 TEMPERATURES = ("arcs", "relations")
-CURVES = ("head", "arc", "relation", "upos", "xpos", "feats", "lemma")  # whose confidence can be calibrated
+CURVES = ("head", "arc", "relation", "word", "upos", "xpos", "feats", "lemma")  # kinds of confidence
 LABEL_KINDS = ("upos", "xpos", "feats", "lemma")
 TOKENISER_LABELS = 5  # inside, end of a token, end of a sentence; one word, several words
 

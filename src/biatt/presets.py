@@ -102,6 +102,18 @@ PRESETS = {
 }
 
 
+# A pipeline in about two minutes on one core, whatever the size of the treebank: three passes over a sample
+# of DRAFT_WORDS, or as many steps over less. On English EWT, LAS on dev with its own tags is 77.1.
+DRAFT_WORDS = 200_000
+DRAFT = with_settings(
+    of_pipeline(PRESETS["fast"]),
+    ["hidden=64", "epochs=3", "least_batches=3000", "average=2", "dropout=0.2", "rate=0.003"],
+)
+DRAFT_PIPELINE = PipelineConfig().with_settings(
+    ["tokeniser.hidden=48", "tokeniser.epochs=2", "tokeniser.least_batches=1200"]
+)
+
+
 def preset(name: str) -> Config:
     """The configuration of a parser with this name: paper, best or fast."""
     if name not in PRESETS:

@@ -138,6 +138,10 @@ def test_curves_change_what_is_said_of_words_and_nothing_else(n: int, roots: Roo
         np.testing.assert_allclose(after.heads, heads[words, tree])
         best = np.exp(log_softmax(scores.logits))
         np.testing.assert_allclose(after.relations, CURVES["relation"].on_rows(best).max(-1))
+        np.testing.assert_allclose(after.words, after.arcs * after.relations)
+        with_words = plain.on({**CURVES, "word": Curve((0.1,), (0.5,))}).of(tree, scores.logits)
+        together = Curve((0.1,), (0.5,)).at(after.arcs * after.relations)
+        np.testing.assert_allclose(with_words.words, np.minimum(together, after.arcs))
         again = plain.on(CURVES).of(tree, scores.logits)
         assert again.words.tolist() == after.words.tolist()
 

@@ -139,7 +139,7 @@ def test_confidence_goes_to_misc_and_a_comment_and_nothing_else_changes(end: str
     assert lines[1].startswith("# tree_logprob = -") or lines[1] == "# tree_logprob = 0.0000"
     assert lines[2] == f"1-2\tsowhat{chr(9)}_" + 7 * "\t_"
     misc = [dict(item.split("=") for item in line.split("\t")[9].split("|")) for line in lines[3:5]]
-    assert list(misc[0]) == ["HeadProb", "ArcProb", "Agree", "RelProb"]
+    assert list(misc[0]) == ["HeadProb", "ArcProb", "Agree", "RelProb", "WordProb"]
     assert list(misc[1]) == ["SpaceAfter", *misc[0]]
     assert sentence.confidence is not None
     assert float(misc[1]["HeadProb"]) == pytest.approx(sentence.confidence.heads[1], abs=1e-4)
@@ -154,8 +154,8 @@ def test_confidence_in_tags_is_written_where_the_network_chose_them(tmp_path: Pa
     assert list(given.tag_confidence) == ["feats", "lemma"]
     assert list(tagged.tag_confidence) == ["upos", "xpos", "feats", "lemma"]
     written = with_confidence_columns(parsed)
-    assert list(written[0].misc)[4:] == ["FeatsProb", "LemmaProb"]
-    assert list(written[1].misc)[4:] == ["UposProb", "XposProb", "FeatsProb", "LemmaProb"]
+    assert list(written[0].misc)[5:] == ["FeatsProb", "LemmaProb"]
+    assert list(written[1].misc)[5:] == ["UposProb", "XposProb", "FeatsProb", "LemmaProb"]
     assert float(written[1].misc["UposProb"]) == pytest.approx(tagged.tag_confidence["upos"], abs=1e-4)
     write_parsed([parsed], str(tmp_path / "a.json"), "json")
     ((first, second),) = [value["words"] for value in json.loads((tmp_path / "a.json").read_text())]

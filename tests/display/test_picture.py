@@ -51,4 +51,10 @@ def test_several_pictures_are_one_with_one_style_sheet() -> None:
     assert both.svg().count("<style>") == 1
     assert both.svg().count("<svg ") == 3
     assert re.findall(r'"biatt-caption"[^>]*>(\w+)<', both.svg()) == ["s1"]
-    assert stacked([PICTURE]) is PICTURE
+
+
+def test_a_single_picture_stays_as_it_is_unless_it_has_a_caption() -> None:
+    bare = PICTURE._replace(caption="")
+    assert stacked([bare]) is bare
+    assert stacked([PICTURE]).height > PICTURE.height
+    assert stacked([PICTURE]).title == PICTURE.title

@@ -111,7 +111,7 @@ def test_doubtful_arcs_are_dashed_and_have_their_probability() -> None:
 def test_doubt_is_read_from_misc_where_there_is_no_parser() -> None:
     sentence = sentence_of([2, 0, 2])
     for row, misc in zip(
-        sentence.rows, ("ArcProb=0.5|RelProb=0.8", "ArcProb=0.99|RelProb=1", "ArcProb=x"), strict=True
+        sentence.rows, ("ArcProb=0.5|WordProb=0.4", "WordProb=0.99", "WordProb=x"), strict=True
     ):
         row[9] = misc
     assert doubtful_labels(sentence) == ["r140 %"]

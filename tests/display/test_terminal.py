@@ -155,5 +155,5 @@ def test_lemmas_and_tags_are_shown_or_left_out() -> None:
 
 def test_doubtful_arcs_have_their_probability() -> None:
     sentence = sentence_of([2, 0])
-    sentence.rows[0][9] = "ArcProb=0.9|RelProb=0.5"
+    sentence.rows[0][9] = "ArcProb=0.9|WordProb=0.45"
     assert tree_text(sentence).split("\n") == ["  ╭─ w1  X  r1  45 %", "──┴─ w2  X  r2"]

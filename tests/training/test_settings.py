@@ -8,7 +8,7 @@ import pytest
 
 from biatt.config import Config, ParserConfig, ParserTrainingConfig, with_settings
 from biatt.errors import ConfigError
-from biatt.presets import PipelineConfig, of_pipeline, preset
+from biatt.presets import DRAFT, DRAFT_PIPELINE, PipelineConfig, of_pipeline, preset
 from biatt.training.settings import configurations, described_settings, hidden_size
 
 
@@ -17,16 +17,26 @@ def test_settings_of_parser_and_pipeline_are_told_apart() -> None:
     config, pipeline = configurations(settings, hidden="danish", pipeline=True)
     assert config == with_settings(of_pipeline(preset("best")), ["layers=3", "hidden=176"])
     assert pipeline == PipelineConfig().with_settings(["tokeniser.layers=4"])
-    assert configurations([], hidden=None, pipeline=False) == (preset("best"), None)
-    paper = configurations([], preset_name="paper", hidden=None, pipeline=False)
+    assert configurations([]) == (preset("best"), None)
+    paper = configurations([], preset_name="paper")
     assert paper == (Config(), None)
     assert configurations([], preset_name="fast", hidden="8", pipeline=False)[0].model.hidden == 8
+
+
+def test_a_draft_is_a_pipeline_with_settings_of_its_own() -> None:
+    config, pipeline = configurations(["hidden=7", "tokeniser.hidden=3"], draft=True)
+    assert config == with_settings(DRAFT, ["hidden=7"])
+    assert config.model.tags
+    assert pipeline == DRAFT_PIPELINE.with_settings(["tokeniser.hidden=3"])
+    for options in ({"preset_name": "fast"}, {"hidden": "8"}):
+        with pytest.raises(ConfigError, match="--draft has a preset and a hidden size of its own"):
+            configurations([], draft=True, **options)  # type: ignore[arg-type]
 
 
 def test_settings_of_a_pipeline_need_one() -> None:
     setting = "tokeniser.hidden=2"
     with pytest.raises(ConfigError, match=f"The setting '{setting}' is about --pipeline"):
-        configurations([setting], hidden=None, pipeline=False)
+        configurations([setting])
 
 
 @pytest.mark.parametrize(("text", "size"), [("danish", 176), ("English", 368), ("64", 64)])

@@ -6,6 +6,7 @@ import ast
 import errno
 import inspect
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -68,6 +69,13 @@ def test_several_files_are_one_treebank(treebank: Path, whole: Path, tmp_path: P
     write(sentences[12:], tmp_path / "b.conllu")
     train([tmp_path / "a.conllu.gz", tmp_path / "b.conllu"], out=tmp_path / "model", config=SMALL)
     assert weights(tmp_path / "model") == weights(whole)
+
+
+def test_training_on_a_sample_says_so_in_the_card(treebank: Path, tmp_path: Path) -> None:
+    config = with_settings(SMALL, ["epochs=1"])
+    train(treebank, dev=treebank, out=tmp_path / "model", config=config, sample_words=80)
+    card = (tmp_path / "model" / "README.md").read_text(encoding="utf-8")
+    assert re.search(rf"{re.escape(str(treebank))}, [1-9] sentences chosen at random", card)
 
 
 @pytest.mark.parametrize(

@@ -167,3 +167,25 @@ def test_columns_that_are_all_empty_are_refused_with_the_file() -> None:
     with pytest.raises(TrainingError, match=r"t\.conllu: every column to embed \(lemma\) is empty"):
         vocabulary_of(treebank, ParserConfig(columns=("lemma",)))
     assert list(vocabulary_of(treebank, ParserConfig(columns=("form", "lemma"))).symbols) == ["form"]
+
+
+@given(st.integers(0, 500), st.integers(0, 3))
+@settings(deadline=None, max_examples=30)
+def test_sample_is_random_in_order_and_has_the_words_that_are_asked_for(words: int, seed: int) -> None:
+    train = generate(30, seed=1)
+    whole = Treebank(train, train[:9], "t", "d")
+    sample = whole.sampled(words, seed=seed)
+    for part, of, most in ((sample.train, whole.train, words), (sample.dev, whole.dev, words // 8)):
+        numbers = [next(i for i, sentence in enumerate(of) if sentence is chosen) for chosen in part]
+        assert numbers == sorted(set(numbers))
+        size = sum(map(len, part))
+        assert len(part) == 1 or size <= most
+        assert len(part) == len(of) or size > most - max(map(len, of))
+    chosen = f", {len(sample.train)} sentences chosen at random" if len(sample.train) < 30 else ""
+    assert sample.train_files == f"t{chosen}"
+
+
+def test_another_seed_is_another_sample() -> None:
+    train = generate(60, seed=1)
+    whole = Treebank(train, train[:9], "t", "d")
+    assert whole.sampled(200, seed=1) == whole.sampled(200, seed=1) != whole.sampled(200, seed=2)

@@ -246,6 +246,7 @@ def _confidence(data: dict[str, Any], words: list[dict[str, Any]], where: str) -
             entropy=float(data.get("entropy") or 0.0),
             temperature=Temperature(),
             tags={kind: column(kind + PROBABILITY) for kind in kinds if kind not in PARTS_OF_TREES},
+            joint=column("confidence"),
         )
     except (TypeError, ValueError):
         raise FormatError(f"a probability of {where} is not a number.", source=SOURCE) from None

@@ -30,7 +30,8 @@ def to_dataframe(documents: Document | Sentence | Iterable[Document | Sentence])
     except ImportError as error:
         raise BiattError("to_dataframe needs pandas: pip install 'biatt[pandas]'.") from error
     rows = [row for number, sentences in _numbered(documents) for row in _rows(number, sentences)]
-    return pd.DataFrame(rows, columns=list(COLUMNS))
+    table = pd.DataFrame(rows, columns=list(COLUMNS))
+    return table.astype({"head": "Int64"})  # which has missing values, as int has not
 
 
 def _numbered(

@@ -96,12 +96,12 @@ class Confidence:
     temperature: Temperature  # that these were computed with
     # (n,) by kind, upos, xpos, feats or lemma: of what the network has written; NaN where the input has it
     tags: Mapping[str, Floats] = field(default_factory=dict)
+    joint: Floats | None = None  # (n,)  of arc and relation together; None: the product of both
 
     @property
     def words(self) -> Floats:
         """The probability that the arc and its relation are both correct, (n,)."""
-        result: Floats = self.arcs * self.relations
-        return result
+        return self.joint if self.joint is not None else self.arcs * self.relations
 
     @property
     def columns(self) -> dict[str, Floats]:

@@ -6,7 +6,8 @@ are computed at a temperature that was fitted on dev data after training (`tempe
 
 What is said about single words, heads, arcs and relations, is then read off curves, fitted in the same way
 (`data.curves`). They change no order of a word's choices and no distribution over trees, so that the best
-tree and the order of the k best trees do not depend on them.
+tree and the order of the k best trees do not depend on them. Where a relation is hard to tell, the head often
+is too: the product of their probabilities has a curve of its own.
 """
 
 from __future__ import annotations
@@ -74,16 +75,19 @@ class SentenceConfidence:
         """
         heads = np.asarray(heads)
         words = np.arange(len(heads))
-        relations = relation_probabilities(relation_scores, self.temperature)
+        probabilities = relation_probabilities(relation_scores, self.temperature)
+        relations = calibrated(probabilities, self.curves.get("relation")).max(-1)
+        arcs, curve = self._arc_rows[words, heads], self.curves.get("word")
         return Confidence(
             heads=self._head_rows[words, heads],
-            arcs=self._arc_rows[words, heads],
+            arcs=arcs,
             agreement=self.agreement,
-            relations=calibrated(relations, self.curves.get("relation")).max(-1),
+            relations=relations,
             log_probability=self.trees.log_probability(heads),
             entropy=self.trees.entropy,
             temperature=self.temperature,
             tags=tags or {},
+            joint=None if curve is None else np.minimum(curve.at(arcs * relations), arcs),
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from biatt.data.columns import MISC
 from biatt.data.sentence import Sentence
 
+WORD_PROBABILITY = "WordProb"  # in MISC
 DOUBT = 0.8  # arcs less probable than this are doubtful
 
 
@@ -16,7 +17,7 @@ def arc_probabilities(sentence: Sentence) -> list[float | None]:
     for row in sentence.rows:
         items = dict(item.partition("=")[::2] for item in row[MISC].split("|"))
         try:
-            result.append(float(items["ArcProb"]) * float(items["RelProb"]))
+            result.append(float(items[WORD_PROBABILITY]))
         except (KeyError, ValueError):
             result.append(None)
     return result

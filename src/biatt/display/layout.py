@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 # Lengths in pixels.
@@ -73,9 +73,7 @@ class Layout(NamedTuple):
     width: float
     centres: list[float]  # x of each word; entry 0 is unused
     rows: list[Row]
-    pieces: list[
-        Piece
-    ]  # from the highest level to the lowest, so that no line is drawn over an earlier label
+    pieces: list[Piece]  # of each row from the highest level down, so that no line is drawn over a label
 
 
 def lay_out(
@@ -91,13 +89,16 @@ def lay_out(
     bounds = [(1, len(words))]
     if wrap is not None and len(words) > 1 and centres[-1] + halves[-1] + MARGIN > wrap:
         bounds = _row_bounds(centres, halves, arcs, max(1.0, wrap - 2 * (MARGIN + GUTTER)))
-        for first, last in bounds:
-            row = _centres(range(first, last + 1), halves, arcs, ports, left=MARGIN + GUTTER)
+    row_arcs = _arcs_by_row(bounds, arcs)
+    for (first, last), over in zip(bounds, row_arcs, strict=True):
+        if len(bounds) > 1:
+            row = _centres(range(first, last + 1), halves, over, ports, left=MARGIN + GUTTER)
             centres[first : last + 1] = row[1:]
+        _make_room_beside_stems(first, last, over, ports, centres)
     left, right = _edges(bounds, centres, halves, arcs, ports)
     rows, pieces = [], []
-    for number, (first, last) in enumerate(bounds):
-        in_row = _row_pieces(number, (first, last), arcs, ports, centres, (left, right))
+    for number, ((first, last), over) in enumerate(zip(bounds, row_arcs, strict=True)):
+        in_row = _row_pieces(number, (first, last), over, ports, centres, (left, right))
         rows.append(Row(first, last, max((piece.level for piece in in_row), default=0)))
         pieces += _with_labels(in_row)
     width = right + MARGIN
@@ -255,9 +256,8 @@ def _row_pieces(
 ) -> list[Piece]:
     """The pieces of all arcs in one row, from the highest level to the lowest, without labels."""
     first, last = bounds
-    present = [arc for arc in arcs if (arc.left if arc.head else arc.right) <= last and arc.right >= first]
     pieces = []
-    for arc, level in arc_levels(first, last, present).items():
+    for arc, level in arc_levels(first, last, arcs).items():
         if not arc.head:
             x = centres[arc.dependent] + ports[arc.dependent, 0]
             pieces.append(Piece(arc, number, level, x, x, True, True, x))
@@ -270,6 +270,48 @@ def _row_pieces(
             end = round(centres[arc.dependent] + ports[arc.dependent, arc.head], 1)
         pieces.append(Piece(arc, number, level, start, end, has_start, has_end, None))
     return sorted(pieces, key=lambda piece: -piece.level)
+
+
+def _arcs_by_row(bounds: Sequence[tuple[int, int]], arcs: Sequence[Arc]) -> list[list[Arc]]:
+    """The arcs that have a piece in each row."""
+    lasts = [last for _, last in bounds]
+    result: list[list[Arc]] = [[] for _ in bounds]
+    for arc in arcs:
+        begin, end = (bisect_left(lasts, word) for word in (arc.left or arc.right, arc.right))
+        for row in range(begin, end + 1):
+            result[row].append(arc)
+    return result
+
+
+def _make_room_beside_stems(
+    first: int, last: int, arcs: Sequence[Arc], ports: dict[tuple[int, int], float], centres: list[float]
+) -> None:
+    """Move words of a row to the right, so that labels fit beside the stems that cross their arcs.
+
+    Each such arc gets its room in the widest place between two stems of different words. That makes no other
+    place narrower and no other stems cross, so that once is enough.
+    """
+    levels = arc_levels(first, last, arcs)
+    stems = sorted(
+        (centres[word] + ports[word, other], word, level)
+        for arc, level in levels.items()
+        for word, other in ((arc.dependent, arc.head), (arc.head, arc.dependent))
+        if first <= word <= last
+    )
+    missing = [0.0] * (last - first + 1)  # before each word
+    for arc in arcs:
+        if not (arc.head and first <= arc.left and arc.right <= last):
+            continue
+        left, right = (centres[a] + ports[a, b] for a, b in ((arc.left, arc.right), (arc.right, arc.left)))
+        inner = stems[bisect_right(stems, (left, last)) : bisect_left(stems, (right, 0))]
+        crossing = [(x, word) for x, word, level in inner if level > levels[arc] and left < x < right]
+        if crossing:
+            places = [(left + CORNER, arc.left), *crossing, (right - CORNER, arc.right)]
+            room, word = max((b - a, end) for (a, start), (b, end) in pairwise(places) if start != end)
+            shortage = arc.label + 2 * LABEL_PAD - room
+            missing[word - first] = max(missing[word - first], shortage)
+    for word, moved in enumerate(accumulate(missing), first):
+        centres[word] = round(centres[word] + moved, 1)
 
 
 def _with_labels(pieces: Sequence[Piece]) -> list[Piece]:
@@ -294,7 +336,7 @@ def _with_labels(pieces: Sequence[Piece]) -> list[Piece]:
 def _free_place(left: float, right: float, crossing: Sequence[float], label: float) -> float:
     """The centre of a label between two ends: nearest to the middle between two stems where it fits.
 
-    If it fits nowhere, it is in the middle of the widest place.
+    If it fits nowhere, as on an arc between two rows, it is in the widest place.
     """
     middle = (left + right) / 2
     places = [left + CORNER, *crossing, right - CORNER]
@@ -302,7 +344,8 @@ def _free_place(left: float, right: float, crossing: Sequence[float], label: flo
     fitting = [(low + label / 2, high - label / 2) for low, high in free if high - low >= label - _ROUNDING]
     if not fitting:
         low, high = max(free, key=lambda place: place[1] - place[0])
-        return round((low + high) / 2, 1)
+        half = label / 2 + CORNER
+        return round(max(left + half, min((low + high) / 2, right - half)), 1)
     candidates = [max(low, min(middle, high)) for low, high in fitting]
     nearest: float = min(candidates, key=lambda x: abs(x - middle))
     return round(nearest, 1)

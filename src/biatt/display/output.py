@@ -134,6 +134,7 @@ def with_confidence_columns(sentence: Sentence) -> Sentence:
         "ArcProb": confidence.arcs,
         "Agree": confidence.agreement,
         "RelProb": confidence.relations,
+        "WordProb": confidence.words,
         **{f"{kind.title()}Prob": values for kind, values in confidence.tags.items()},
     }
     log_probability = confidence.log_probability + 0.0  # never −0

@@ -41,7 +41,7 @@ class Picture(NamedTuple):
 
 def stacked(pictures: Sequence[Picture]) -> Picture:
     """One picture that contains all of them, one below the other, each below its caption."""
-    if len(pictures) == 1:
+    if len(pictures) == 1 and not pictures[0].caption:
         return pictures[0]
     width, height, content = max(picture.width for picture in pictures), 0.0, []
     for picture in pictures:
@@ -52,8 +52,8 @@ def stacked(pictures: Sequence[Picture]) -> Picture:
             height += _CAPTION_HEIGHT
         content.append(picture.part(y=height))
         height += picture.height
-    title = f"{len(pictures)} pictures"
-    return Picture(width, round(height, 1), title, "", content)
+    titles = " ".join(picture.title for picture in pictures)
+    return Picture(width, round(height, 1), titles, "", content)
 
 
 def _element(picture: Picture, attributes: str, *, style: str = "") -> str:

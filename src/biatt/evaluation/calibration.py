@@ -26,7 +26,7 @@ CLAIMS = {
     "head": "HeadProb: the head is correct",
     "arc": "ArcProb: the head is correct",
     "relation": "RelProb: the relation is correct, if the head is",
-    "word": "ArcProb × RelProb: head and relation are correct",
+    "word": "WordProb: head and relation are correct",
     "upos": "UposProb: the UPOS is correct",
     "xpos": "XposProb: the XPOS is correct",
     "feats": "FeatsProb: the features are correct",

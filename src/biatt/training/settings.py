@@ -9,7 +9,15 @@ from typing import Any, NamedTuple
 from biatt.config import Config, setting_names, with_settings
 from biatt.errors import ConfigError
 from biatt.options import DEFAULT_PRESET, PresetName
-from biatt.presets import PAPER_HIDDEN, PRESETS, PipelineConfig, of_pipeline, preset
+from biatt.presets import (
+    DRAFT,
+    DRAFT_PIPELINE,
+    PAPER_HIDDEN,
+    PRESETS,
+    PipelineConfig,
+    of_pipeline,
+    preset,
+)
 
 PIPELINE_SETTINGS = ("tokeniser.",)
 
@@ -22,16 +30,25 @@ class DescribedSetting(NamedTuple):
 
 
 def configurations(
-    settings: Sequence[str], *, preset_name: PresetName = DEFAULT_PRESET, hidden: str | None, pipeline: bool
+    settings: Sequence[str],
+    *,
+    preset_name: PresetName | None = None,
+    hidden: str | None = None,
+    pipeline: bool = False,
+    draft: bool = False,
 ) -> tuple[Config, PipelineConfig | None]:
-    """The configurations of a parser and, if asked for, of the rest of a pipeline."""
+    """The configurations of a parser and, if asked for, of the rest of a pipeline; a draft is a pipeline."""
     of_others = [text for text in settings if text.startswith(PIPELINE_SETTINGS)]
-    if of_others and not pipeline:
+    if of_others and not (pipeline or draft):
         raise ConfigError(f"The setting '{of_others[0]}' is about --pipeline.")
+    if draft and (preset_name or hidden):
+        raise ConfigError("--draft has a preset and a hidden size of its own; --set changes its settings.")
     of_parser = [text for text in settings if text not in of_others]
+    if draft:
+        return with_settings(DRAFT, of_parser), DRAFT_PIPELINE.with_settings(of_others)
     if hidden is not None:
         of_parser.append(f"hidden={hidden_size(hidden)}")
-    config = preset(preset_name)
+    config = preset(preset_name or DEFAULT_PRESET)
     if not pipeline:
         return with_settings(config, of_parser), None
     return with_settings(of_pipeline(config), of_parser), PipelineConfig().with_settings(of_others)

@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
 def train(
     train: str | Path | Sequence[str | Path], *, out: str | Path, dev: str | Path | None = None,
-    dev_fraction: float = 0.05, config: Config | None = None, embeddings: str | Path | None = None,
-    encoder: str | Path | None = None, bundle_encoder: bool = False, features: str | Path | None = None,
-    silver: Sequence[str | Path] = (), exclude: Sequence[str | Path] = (),
+    dev_fraction: float = 0.05, sample_words: int | None = None, config: Config | None = None,
+    embeddings: str | Path | None = None, encoder: str | Path | None = None, bundle_encoder: bool = False,
+    features: str | Path | None = None, silver: Sequence[str | Path] = (), exclude: Sequence[str | Path] = (),
     pipeline: PipelineConfig | None = None, ensemble: int = 1, search_rate: bool = False, seed: int = 1,
     threads: int = 1, device: str = "cpu", resume: bool = False, licence: str = "not stated",
     command: str = "", listener: Listener | None = None,
@@ -42,12 +42,12 @@ def train(
     """Train a model on CoNLL files and write it to the folder `out`; returns its parser.
 
     Without `config`, the preset is best. Without `dev`, a random `dev_fraction` of the training sentences is
-    held out, as in the paper. `encoder` is the folder of a contextual encoder, which `bundle_encoder` copies
-    into the model, and `features` one for its features. `silver` are files that another model has annotated,
-    without the sentences of dev and of the files to `exclude`. With `pipeline`, the parser chooses tags and
-    lemmas too, and a tokeniser is trained. `ensemble` is a number of parsers with consecutive seeds, whose
-    probabilities are averaged. `resume` continues an interrupted training. `licence` and `command` are for
-    the model card.
+    held out, as in the paper. With `sample_words`, the model is trained on random sentences of about so many
+    words. `encoder` is the folder of a contextual encoder, which `bundle_encoder` copies into the model, and
+    `features` one for its features. `silver` are files that another model has annotated, without the
+    sentences of dev and of the files to `exclude`. With `pipeline`, the parser chooses tags and lemmas too,
+    and a tokeniser is trained. `ensemble` is a number of parsers with consecutive seeds, whose probabilities
+    are averaged. `resume` continues an interrupted training. `licence` and `command` are for the card.
     """
     from biatt.network.scoring import torch_device  # says what to install if there is no torch
     from biatt.training.encoder import checksum, description, open_encoder
@@ -57,6 +57,7 @@ def train(
     torch_device(device)  # an error now is better than one after hours of training
     files = [train] if isinstance(train, (str, Path)) else list(train)
     treebank = read_treebank(files, dev, dev_fraction=dev_fraction, seed=seed, spaces=pipeline is not None)
+    treebank = treebank.sampled(sample_words, seed=seed) if sample_words else treebank
     vectors = read_vectors(embeddings) if embeddings else None
     config, out = _with_vectors(_completed(config, pipeline), vectors, embeddings), Path(out)
     config, contextual = open_encoder(encoder, config, bundle_encoder, features, out, device, ensemble)

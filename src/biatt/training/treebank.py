@@ -22,6 +22,26 @@ class Treebank(NamedTuple):
     train_files: str  # as error messages and model cards name them
     dev_file: str
 
+    def sampled(self, words: int, *, seed: int) -> Treebank:
+        """Random sentences of about `words` words to train on, and of an eighth of that to choose by."""
+        train, dev = _sampled(self.train, words, seed), _sampled(self.dev, words // 8, seed)
+        names = [
+            f"{name}, {len(part):,} sentences chosen at random" if len(part) < len(whole) else name
+            for name, part, whole in (
+                (self.train_files, train, self.train),
+                (self.dev_file, dev, self.dev),
+            )
+        ]
+        return Treebank(train, dev, *names)
+
+
+def _sampled(sentences: list[Sentence], words: int, seed: int) -> list[Sentence]:
+    """Sentences in their order, at least one, that have as many words as there may be."""
+    order = np.random.default_rng([seed, 0]).permutation(len(sentences))
+    sizes = np.cumsum([len(sentences[i]) for i in order])
+    count = max(1, int(np.searchsorted(sizes, words, side="right")))
+    return [sentences[i] for i in sorted(order[:count].tolist())]
+
 
 def read_treebank(
     files: Sequence[str | Path],

@@ -62,8 +62,8 @@ Confidence = Annotated[
     bool,
     output_option(
         "--confidence",
-        help="Write probabilities: HeadProb, ArcProb, Agree and RelProb to MISC, and the log-probability "
-        "of the tree to a comment.",
+        help="Write probabilities: HeadProb, ArcProb, Agree, RelProb and WordProb to MISC, and the "
+        "log-probability of the tree to a comment.",
     ),
 ]
 Probabilities = Annotated[
@@ -156,7 +156,7 @@ def parse(
 
     tasks = _tasks(files or [], text, output, output_dir, format)
     parser = biatt.load(model, device=device)
-    with ParseProgress(output) as progress:
+    with ParseProgress(str(tasks[0][1])) as progress:
         for source, target in tasks:
             parse_file(
                 parser,

@@ -41,7 +41,8 @@ DevFraction = Annotated[
     ),
 ]
 Preset = Annotated[
-    PresetName, settings_option(help="Where the settings start: best, paper (the paper's), or fast.")
+    PresetName | None,
+    settings_option(help=f"Where the settings start; paper has the paper's; default: {DEFAULT_PRESET}."),
 ]
 Hidden = Annotated[
     str | None, settings_option(metavar="N", help="Hidden size, or a language of the paper for its size.")
@@ -109,6 +110,13 @@ Pipeline = Annotated[
         help="Choose tags and lemmas too, and train a tokeniser: the model takes raw text.",
     ),
 ]
+Draft = Annotated[
+    bool,
+    settings_option(
+        "--draft",
+        help="Train a usable pipeline in about two minutes: a small network, and a sample of the treebank.",
+    ),
+]
 Ensemble = Annotated[
     int,
     settings_option(min=1, metavar="N", help="Train an ensemble of N seeds and average their probabilities."),
@@ -136,9 +144,10 @@ def train(
     output: Output,
     dev: Dev = None,
     dev_fraction: DevFraction = 0.05,
-    preset: Preset = DEFAULT_PRESET,
+    preset: Preset = None,
     hidden: Hidden = None,
     pipeline: Pipeline = False,
+    draft: Draft = False,
     ensemble: Ensemble = 1,
     search_rate: SearchRate = False,
     set: Set = None,
@@ -160,32 +169,20 @@ def train(
     The folder holds a loadable model, the best so far, from the parser's first epoch on. Interrupt it at any
     time and go on with --resume.
     """
+    from biatt.presets import DRAFT_WORDS
     from biatt.training.progress import Display
     from biatt.training.settings import configurations
 
-    config, pipeline_config = configurations(set or [], preset_name=preset, hidden=hidden, pipeline=pipeline)
+    config, pipeline_config = configurations(
+        set or [], preset_name=preset, hidden=hidden, pipeline=pipeline, draft=draft
+    )
     with Display() as display:
         biatt.train(
-            train,
-            out=output,
-            dev=dev,
-            dev_fraction=dev_fraction,
-            config=config,
-            embeddings=embeddings,
-            encoder=encoder,
-            bundle_encoder=bundle_encoder,
-            features=features,
-            silver=silver or [],
-            exclude=exclude or [],
-            seed=seed,
-            threads=threads,
-            search_rate=search_rate,
-            ensemble=ensemble,
-            pipeline=pipeline_config,
-            resume=resume,
-            device=device,
-            licence=licence,
-            command=shlex.join(["biatt", *sys.argv[1:]]),
-            listener=display,
-        )
+            train, out=output, dev=dev, dev_fraction=dev_fraction,
+            sample_words=DRAFT_WORDS if draft else None, config=config,
+            pipeline=pipeline_config, ensemble=ensemble, search_rate=search_rate,
+            embeddings=embeddings, encoder=encoder, bundle_encoder=bundle_encoder, features=features,
+            silver=silver or [], exclude=exclude or [], seed=seed, threads=threads, device=device,
+            resume=resume, licence=licence, command=shlex.join(["biatt", *sys.argv[1:]]), listener=display,
+        )  # fmt: skip
         display.message(f"The model is in {output}.")
