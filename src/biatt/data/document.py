@@ -67,7 +67,7 @@ class Document:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Document:
         """The document of a dictionary that `to_dict` has made."""
-        from biatt.data.as_json import document_from_dict
+        from biatt.data.from_json import document_from_dict
 
         return document_from_dict(data)
 

@@ -73,10 +73,10 @@ class Sentence:
         if isinstance(forms, (str, bytes)) or not isinstance(forms, Iterable):
             kind = f"of the string {forms!r}" if isinstance(forms, str) else f"of {type(forms).__name__}"
             raise TypeError(f"A sentence is made of a list of words, not {kind}.")
-        for form in forms:
-            if not isinstance(form, str):
-                raise TypeError(f"A word is a string, not {type(form).__name__}.")
         rows = [[str(i), form, *"________"] for i, form in enumerate(forms, 1)]
+        for row in rows:
+            if not isinstance(row[FORM], str):
+                raise TypeError(f"A word is a string, not {type(row[FORM]).__name__}.")
         numbers = None if heads is None else ["_" if head == NO_HEAD else str(head) for head in heads]
         given = {LEMMA: lemmas, UPOS: upos, XPOS: xpos, FEATS: feats, HEAD: numbers, DEPREL: deprels}
         for column, values in given.items():
@@ -168,7 +168,7 @@ class Sentence:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Sentence:
         """The sentence of a dictionary that `to_dict` has made."""
-        from biatt.data.as_json import sentence_from_dict
+        from biatt.data.from_json import sentence_from_dict
 
         return sentence_from_dict(data)
 
