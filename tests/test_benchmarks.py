@@ -16,7 +16,7 @@ from biatt.data.conll import write
 from biatt.data.toy_treebank import generate
 from biatt.evaluation.metrics import evaluate
 from biatt.training.train import train
-from builders import experiment_record
+from builders import experiment_record, random_parser
 
 pytest.importorskip("matplotlib", reason="the benchmarks need the extra `bench`")
 
@@ -299,3 +299,24 @@ def test_our_model_is_scored_as_the_rivals_are(tmp_path: Path, monkeypatch: pyte
     assert found["without_punctuation"]["style"] == "conllx"
     assert found["seconds"] > 0
     assert f"| {tmp_path.name} | biatt |" in (tmp_path / "rivals.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_serving_measures_load_and_latency(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("fastapi", reason="the service needs the extra `serve`")
+    if shutil.which("wrk") is None:
+        pytest.skip("wrk is not installed")
+    monkeypatch.syspath_prepend(str(FOLDER))
+    serving = importlib.import_module("serving")
+    for name in ("WARM_SECONDS", "LATENCY_SECONDS", "LATENCY_ROUNDS", "PARSED_WORDS"):
+        monkeypatch.setattr(serving, name, 1)
+    random_parser().save(tmp_path / "model")
+    write(generate(20, seed=2), tmp_path / "a.conllu")
+    options = ["--model", str(tmp_path / "model"), "--treebank", str(tmp_path / "a.conllu")]
+    out = tmp_path / "serving.json"
+    assert serving.main([*options, "--clients", "4", "--seconds", "1", "--out", str(out)]) == 0
+    results = json.loads(out.read_text())
+    assert results["load"]["errors"] == 0
+    assert results["load"]["requests"] > 0
+    assert set(results) == {"conditions", "load", "one_client"}
+    assert len(results["one_client"]["parser_ms"]) == 1
