@@ -203,7 +203,7 @@ FAULTS = [
 ]
 
 
-@pytest.mark.parametrize(("body", "named"), FAULTS, ids=lambda value: str(value)[:40])
+@pytest.mark.parametrize(("body", "named"), FAULTS, ids=[f"{body}"[:60] for body, _ in FAULTS])
 def test_wrong_fields_are_named(client: httpx.Client, body: dict[str, Any], named: set[str]) -> None:
     assert fields(client.post("/parse", json=body)) == named
     works(client)
