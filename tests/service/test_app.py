@@ -336,6 +336,17 @@ def test_a_full_queue_answers_503() -> None:
         works(client)
 
 
+def test_bodies_that_are_being_sent_have_their_bound() -> None:
+    with running({"toy": PARSER}, Limits(queue=1)) as client, connect(client) as connection:
+        connection.sendall(request(b"", "Expect: 100-continue", length=19))
+        assert connection.recv(1 << 16).startswith(b"HTTP/1.1 100 ")
+        problem(client.post("/parse", json={"tokens": TOKENS}), 503)
+        assert client.get("/health").status_code == 200
+        connection.sendall(b'{"tokens": [["a"]]}')
+        assert connection.recv(1 << 16).startswith(b"HTTP/1.1 200 ")
+        works(client)
+
+
 def test_a_request_that_takes_too_long_is_given_up() -> None:
     held = Held(PARSER)
     with running({"toy": held}, Limits(seconds=1)) as client:
