@@ -16,7 +16,7 @@ from typing import Any
 
 from timing import rounded
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).resolve().parent
 
 # What a version's process does: for each task, a line of input, it prints the processor time that it took.
 WORKER = """
@@ -109,12 +109,10 @@ def main() -> int:
     parser.add_argument("--repeats", type=int, default=11)
     parser.add_argument("--out", type=Path, default=HERE, help="folder of versions.json")
     options = parser.parse_args()
-    results = compare(
-        options.before, HERE.parent, options.model, options.treebank.resolve(), repeats=options.repeats
-    )
-    text = json.dumps(
-        rounded({"before": options.before.resolve().name, "repeats": options.repeats, **results}), indent=2
-    )
+    before = options.before.resolve()
+    results = compare(before, HERE.parent, options.model, options.treebank.resolve(), repeats=options.repeats)
+    names = {"before": before.name, "after": HERE.parent.name, "repeats": options.repeats}
+    text = json.dumps(rounded({**names, **results}), indent=2)
     (options.out / "versions.json").write_text(text + "\n", encoding="utf-8")
     print(text)
     return 0

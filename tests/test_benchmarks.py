@@ -128,7 +128,7 @@ def test_versions_are_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(sys, "argv", ["versions.py", *options, "--repeats", "2"])
     assert load("versions", monkeypatch).main() == 0
     found = json.loads((tmp_path / "versions.json").read_text())
-    assert (found.pop("before"), found.pop("repeats")) == (FOLDER.parent.name, 2)
+    assert [found.pop(name) for name in ("before", "after", "repeats")] == [FOLDER.parent.name] * 2 + [2]
     assert found.keys() == {"text", "text file", "CoNLL-U file"}
     assert all(value > 0 for times in found.values() for value in times.values())
 
