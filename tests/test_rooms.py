@@ -27,7 +27,6 @@ MODULES = {
             "compiled",
             "threads",
             "presets",
-            "progress_bar",
         ],
         "base",
     ),

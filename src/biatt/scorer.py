@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from typing import Any, Protocol
 
 from numpy.typing import NDArray
@@ -15,7 +14,7 @@ from biatt.config import Config
 from biatt.data.columns import FEATS
 from biatt.data.curves import Curves
 from biatt.data.doubts import Choices
-from biatt.data.scores import DeferredColumns, Floats, Scores, mean, split_scores
+from biatt.data.scores import Floats, Scores, mean, split_scores
 from biatt.data.sentence import Sentence
 from biatt.encoding.batches import Batch, in_batches
 from biatt.encoding.features import FeatureEncoder
@@ -138,11 +137,10 @@ class Scorer:
 
     def _tag_confidence(
         self, sentence: Sentence, scores: Scores, words: Words, curves: Curves
-    ) -> Mapping[str, Floats]:
-        """The confidence in tags and lemmas, which is not always asked for."""
+    ) -> dict[str, Floats]:
         if self.tags is None or scores.label_scores is None or not any(words):
             return {}
-        return DeferredColumns(partial(self.tags.confidence, sentence, scores.label_scores, words, curves))
+        return self.tags.confidence(sentence, scores.label_scores, words, curves)
 
 
 def _without_new_features(given: Sentence, tagged: Sentence) -> Sentence:

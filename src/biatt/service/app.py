@@ -75,8 +75,14 @@ class Service:
         return Response(content, media_type="application/json")
 
     async def list_models(self) -> Response:
-        """The models and what each of them does, as UDPipe's REST service gives them."""
-        return JSONResponse({"models": self.models.components(), "default_model": self.models.default})
+        """The models and what each of them does, as UDPipe's REST service gives them; and their relations."""
+        return JSONResponse(
+            {
+                "models": self.models.components(),
+                "default_model": self.models.default,
+                "relations": self.models.relations(),
+            }
+        )
 
     async def health(self) -> Response:
         """Whether the service works."""

@@ -95,10 +95,6 @@ class Batcher:
         estimated = sum(job.words for job in jobs)
         by_parser: dict[int, list[Job]] = {}
         for job in jobs:
-            try:
-                job.check_text()
-            except Problem as problem:
-                job.fail(problem)
             if not job.over:
                 by_parser.setdefault(id(job.parser), []).append(job)
         for together in by_parser.values():
@@ -162,20 +158,15 @@ class Batcher:
             self._end(job)
 
     def _end(self, job: Job) -> None:
-        """Make room for others, then answer: who has an answer has left the queue.
-
-        A job that is over may come here twice.
-        """
+        """Answer a job that is done, and make room for others; a job that is over may come here twice."""
         if not job.over:
-            job.write()
+            job.finish()
         with self._changed:
-            if job.ended:
-                return
-            job.ended = True
-            self.jobs -= 1
-            self._words -= job.words
-            self._changed.notify_all()
-        job.resolve()
+            if not job.ended:
+                job.ended = True
+                self.jobs -= 1
+                self._words -= job.words
+                self._changed.notify_all()
 
 
 def _read(jobs: Sequence[Job]) -> list[list[Sentence] | Exception]:

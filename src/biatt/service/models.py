@@ -50,6 +50,10 @@ class Models(Mapping[str, Parser]):
             for name, parser in self._parsers.items()
         }
 
+    def relations(self) -> dict[str, list[str]]:
+        """The relations that each model knows."""
+        return {name: sorted(parser.vocabulary.relations) for name, parser in self._parsers.items()}
+
     def warm_up(self) -> None:
         """Parse a sentence with each model, so that the first request does not wait for the compiler."""
         for parser in self._parsers.values():

@@ -114,7 +114,7 @@ MODELS = _get(
     "models",
     {
         "type": "object",
-        "required": ["models", "default_model"],
+        "required": ["models", "default_model", "relations"],
         "properties": {
             "models": {
                 "type": "object",
@@ -124,6 +124,11 @@ MODELS = _get(
                 },
             },
             "default_model": _TEXT,
+            "relations": {
+                "description": "The relations that each model knows.",
+                "type": "object",
+                "additionalProperties": {"type": "array", "items": _TEXT},
+            },
         },
     },
 )

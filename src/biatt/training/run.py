@@ -51,7 +51,6 @@ class Job:
     seed: int
     threads: int
     listener: Listener
-    device: str = "cpu"
 
 
 class Run(ABC):
