@@ -85,7 +85,10 @@ def run_commands(block: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> N
         assert not end.value.code, line
 
 
-RUNNING = [page for page in PAGES if any(runs_here(*block) for block in blocks(page))]
+# The calls of serve.md need a service: tests/service/test_serve_page.py runs them.
+RUNNING = [
+    page for page in PAGES if page.name != "serve.md" and any(runs_here(*block) for block in blocks(page))
+]
 
 
 @pytest.mark.slow

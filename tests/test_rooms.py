@@ -27,6 +27,7 @@ MODULES = {
             "compiled",
             "threads",
             "presets",
+            "progress_bar",
         ],
         "base",
     ),

@@ -12,7 +12,7 @@ from biatt.model_folder import WEIGHTS
 from biatt.presets import PipelineConfig, preset
 from biatt.training.card import Origin
 from biatt.training.listener import Silent
-from biatt.training.parser_run import ParserRun
+from biatt.training.parser_run import ParserInputs, ParserRun
 from biatt.training.records import read_records
 from biatt.training.run import Job
 from biatt.training.treebank import Treebank
@@ -40,7 +40,8 @@ def small_run(folder: Path, config: Config = SMALL, *, sentences: int = 6) -> Pa
     train = generate(sentences, seed=1)
     vocabulary = Vocabulary.build(train, columns=config.model.columns, min_count=1)
     job = Job(folder, "a fingerprint", seed=1, threads=1, listener=Silent())
-    return ParserRun(job, config, vocabulary, Treebank(train, train[:2], "train", "dev"), origin=ORIGIN)
+    treebank = Treebank(train, train[:2], "train", "dev")
+    return ParserRun(job, config, treebank, ParserInputs(vocabulary), origin=ORIGIN)
 
 
 def weights(folder: Path) -> bytes:

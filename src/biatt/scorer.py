@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Protocol
 
 from numpy.typing import NDArray
@@ -14,7 +15,7 @@ from biatt.config import Config
 from biatt.data.columns import FEATS
 from biatt.data.curves import Curves
 from biatt.data.doubts import Choices
-from biatt.data.scores import Floats, Scores, mean, split_scores
+from biatt.data.scores import DeferredColumns, Floats, Scores, mean, split_scores
 from biatt.data.sentence import Sentence
 from biatt.encoding.batches import Batch, in_batches
 from biatt.encoding.features import FeatureEncoder
@@ -137,10 +138,11 @@ class Scorer:
 
     def _tag_confidence(
         self, sentence: Sentence, scores: Scores, words: Words, curves: Curves
-    ) -> dict[str, Floats]:
+    ) -> Mapping[str, Floats]:
+        """The confidence in tags and lemmas, which is not always asked for."""
         if self.tags is None or scores.label_scores is None or not any(words):
             return {}
-        return self.tags.confidence(sentence, scores.label_scores, words, curves)
+        return DeferredColumns(partial(self.tags.confidence, sentence, scores.label_scores, words, curves))
 
 
 def _without_new_features(given: Sentence, tagged: Sentence) -> Sentence:

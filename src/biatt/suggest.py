@@ -14,6 +14,7 @@ import math
 import sys
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -90,7 +91,9 @@ def _most_uncertain(parsed: Iterable[Sentence], most: int) -> list[_Candidate]:
         if sentence.confidence is None or words in seen:  # a block of comments has no words and no confidence
             continue
         seen.add(words)
-        sentence.scores = None  # which grow with the square of the sentence's length
+        # Candidates are many, and scores grow with the square of the sentence's length.
+        sentence.scores = None
+        sentence.confidence = replace(sentence.confidence, tags=dict(sentence.confidence.tags))
         candidate = _Candidate(sentence.confidence.entropy / len(sentence), -number, sentence)
         if len(kept) < most:
             heapq.heappush(kept, candidate)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from biatt.data import curves
-from biatt.data.curves import Curve, calibrated, fitted_curve
+from biatt.data.curves import Curve, calibrated, calibrated_choices, fitted_curve
 
 CURVE = Curve((0.2, 0.5, 0.9), (0.1, 0.3, 0.95))
 
@@ -45,7 +45,7 @@ def test_curve_is_the_isotonic_regression_of_what_is_correct(correct: list[bool]
 @given(st.lists(st.tuples(st.floats(0, 1), st.booleans()), max_size=300))
 def test_fitted_curve_rises_strictly_between_0_and_1(words: list[tuple[float, bool]]) -> None:
     curve = fitted_curve([p for p, _ in words], [correct for _, correct in words])
-    for points in curve:
+    for points in (curve.probabilities, curve.shares):
         assert (np.diff([0, *points, 1]) > 0).all()
 
 
@@ -72,6 +72,16 @@ def test_rows_still_add_up_to_1_in_the_same_order(curve: Curve, n: int, choices:
     assert (result >= 0).all()
     order = np.argsort(rows, axis=-1, kind="stable")
     assert (np.diff(np.take_along_axis(result, order, -1)) >= -1e-12).all()
+
+
+@given(rising(), st.integers(1, 6), st.integers(1, 5), st.integers(0, 999))
+def test_single_choices_have_the_values_of_their_rows(curve: Curve, n: int, choices: int, seed: int) -> None:
+    draw = np.random.default_rng(seed)
+    rows = draw.dirichlet(np.full(choices, draw.choice([0.05, 1.0])), size=n)
+    chosen = np.where(draw.random(n) < 0.5, rows.argmax(-1), draw.integers(choices, size=n))
+    expected = curve.on_rows(rows)[np.arange(n), chosen]
+    np.testing.assert_allclose(calibrated_choices(rows, chosen, curve), expected, atol=1e-9)
+    assert calibrated_choices(rows, chosen, None).tolist() == rows[np.arange(n), chosen].tolist()
 
 
 def test_best_choice_is_read_off_the_curve_and_the_others_share_the_rest() -> None:

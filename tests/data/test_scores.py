@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from itertools import product
 from typing import Any
 
@@ -12,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from biatt.data.scores import RelationLayer, Scores, log_softmax, mean, split_scores
+from biatt.data.scores import DeferredColumns, Floats, RelationLayer, Scores, log_softmax, mean, split_scores
 
 Matrix = npt.NDArray[np.floating[Any]]
 
@@ -94,3 +95,20 @@ def test_mean_of_impossible_heads_is_finite() -> None:
         table = np.log(np.array([[1.0, 0.0]], np.float32))
     scores = Scores(table, table, np.zeros((1, 1), np.float32))
     assert np.isfinite(mean([scores, scores]).left).all()
+
+
+def test_deferred_columns_are_computed_once_when_they_are_used() -> None:
+    calls = []
+
+    def compute() -> dict[str, Floats]:
+        calls.append(1)
+        return {"upos": np.ones(2)}
+
+    columns = DeferredColumns(compute)
+    assert calls == []
+    assert list(columns) == ["upos"]
+    assert columns["upos"].tolist() == [1.0, 1.0]
+    assert len(columns) == len(calls) == 1
+    copy = pickle.loads(pickle.dumps(columns))
+    assert type(copy) is dict
+    assert copy["upos"].tolist() == [1.0, 1.0]

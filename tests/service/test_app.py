@@ -204,7 +204,7 @@ FAULTS = [
 ]
 
 
-@pytest.mark.parametrize(("body", "named"), FAULTS, ids=lambda value: str(value)[:40])
+@pytest.mark.parametrize(("body", "named"), FAULTS, ids=[f"{body}"[:60] for body, _ in FAULTS])
 def test_wrong_fields_are_named(client: httpx.Client, body: dict[str, Any], named: set[str]) -> None:
     assert fields(client.post("/parse", json=body)) == named
     works(client)
@@ -334,6 +334,17 @@ def test_a_full_queue_answers_503() -> None:
         assert refused.headers["retry-after"] == "1"
         first.result()
         until(client, "biatt_queue_requests", 0)
+        works(client)
+
+
+def test_bodies_that_are_being_sent_have_their_bound() -> None:
+    with running({"toy": PARSER}, Limits(queue=1)) as client, connect(client) as connection:
+        connection.sendall(request(b"", "Expect: 100-continue", length=19))
+        assert connection.recv(1 << 16).startswith(b"HTTP/1.1 100 ")
+        problem(client.post("/parse", json={"tokens": TOKENS}), 503)
+        assert client.get("/health").status_code == 200
+        connection.sendall(b'{"tokens": [["a"]]}')
+        assert connection.recv(1 << 16).startswith(b"HTTP/1.1 200 ")
         works(client)
 
 

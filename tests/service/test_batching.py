@@ -220,6 +220,19 @@ def test_jobs_whose_client_has_left_are_not_parsed() -> None:
     assert batcher.jobs == 0
 
 
+def test_a_text_that_is_clearly_too_long_is_not_split() -> None:
+    class NoSplit:
+        def split(self, texts: list[str]) -> None:
+            raise AssertionError
+
+    failed = job("a " * 9, limits=Limits(words=8))
+    failed.parser = NoSplit()  # type: ignore[assignment]
+    done([failed])
+    problem = failed.result.exception()
+    assert isinstance(problem, Problem)
+    assert problem.status == 413
+
+
 @pytest.mark.parametrize(
     ("limits", "options"),
     [

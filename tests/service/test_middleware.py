@@ -31,7 +31,7 @@ def received(blocks: int, limits: Limits, headers: list[tuple[bytes, bytes]] | N
     async def send(_: Any) -> None:
         pass
 
-    scope = {"type": "http", "headers": headers or []}
+    scope = {"type": "http", "headers": headers or [(b"transfer-encoding", b"chunked")]}
     asyncio.run(Body(app, limits)(scope, receive, send))
     return bodies
 

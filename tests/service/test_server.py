@@ -121,6 +121,16 @@ def test_bad_options_are_refused(models: Path) -> None:
             serve(**{"port": 0, **options})  # type: ignore[arg-type]
 
 
+def test_open_opens_the_address_that_is_announced(models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
+    announced: list[str] = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    monkeypatch.setattr("uvicorn.Server.run", lambda self, sockets: None)
+    serve([str(models / "one")], port=0, open_browser=True, announce=announced.append)
+    (address,) = opened
+    assert announced == [f"Serving one at {address} (Ctrl-C stops)."]
+
+
 @pytest.mark.parametrize("package", ["fastapi", "uvicorn"])
 def test_without_the_extra_one_sentence_says_what_to_install(package: str) -> None:
     done = run(main=f"import sys; sys.modules['{package}'] = None\n{MAIN}")

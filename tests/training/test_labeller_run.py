@@ -12,7 +12,7 @@ from biatt.config import TaggerSettings, with_settings
 from biatt.data.toy_treebank import generate
 from biatt.encoding.labels import NO_LABEL
 from biatt.encoding.vocabulary import Vocabulary
-from biatt.training.labeller_run import LabelledSentences, LabellerRun, Noisy
+from biatt.training.labeller_run import LabelledSentences, LabellerData, LabellerRun, Noisy
 from biatt.training.listener import Silent
 from biatt.training.run import Job
 
@@ -25,7 +25,7 @@ def labeller_run(folder: Path, *changes: str, noisy: Noisy | None = None) -> Lab
     vocabulary = Vocabulary.build(sentences, columns=("form",), min_count=1)
     labels = labels_of(sentences)
     columns = map(gold_columns, sentences)
-    data = LabelledSentences(
+    labelled = LabelledSentences(
         [vocabulary.encode(sentence) for sentence in sentences],
         [labels.encode(*(column[kind] for kind in labels.kinds)) for column in columns],
     )
@@ -33,12 +33,10 @@ def labeller_run(folder: Path, *changes: str, noisy: Noisy | None = None) -> Lab
         Job(folder, "a fingerprint", seed=1, threads=1, listener=Silent()),
         with_settings(TaggerSettings(), [*SETTINGS, *changes]),
         labels,
-        data,
-        data,
+        LabellerData(labelled, labelled, noisy),
         stage="tagger",
         dropped_rows=vocabulary.dropped()[0],
         save=lambda weights: None,
-        noisy=noisy,
     )
 
 

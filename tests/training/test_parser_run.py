@@ -29,7 +29,7 @@ from biatt.options import ConllFormat
 from biatt.parser import Parser, load
 from biatt.presets import preset
 from biatt.training.listener import Silent
-from biatt.training.parser_run import DevTrees, ParserRun
+from biatt.training.parser_run import DevTrees, ParserInputs, ParserRun
 from biatt.training.records import best_record, read_records
 from biatt.training.run import Job
 from biatt.training.silver import SilverFiles
@@ -329,7 +329,8 @@ def run_with_silver(folder: Path, *, seed: int = 1) -> ParserRun:
     text = SilverFiles([silver], []).read([], relations=vocabulary.relations, labels=None)
     job = Job(folder, "a fingerprint", seed=seed, threads=1, listener=Silent())
     treebank = Treebank(gold, gold[:2], "train", "dev")
-    return ParserRun(job, WITH_SILVER, vocabulary, treebank, silver=text, origin=ORIGIN)
+    inputs = ParserInputs(vocabulary, silver=text)
+    return ParserRun(job, WITH_SILVER, treebank, inputs, origin=ORIGIN)
 
 
 def test_epochs_are_all_of_gold_and_the_next_part_of_silver_and_the_last_are_gold_alone(

@@ -115,27 +115,40 @@ class Tags:
             self.labels.kinds.items(), self.labels.slices, words, strict=True
         ):
             values: Floats = np.full(len(tagged), np.nan)
-            scores = label_scores[list(some), part].astype(np.float64)
+            scores = label_scores[list(some), part]
+            relative = np.exp(scores - scores.max(-1, keepdims=True))  # to the best label
+            best = 1 / relative.sum(-1)
             if kind == "lemma":
                 rows = [tagged.rows[word] for word in some]
-                values[some] = _lemma_probabilities(rows, names, np.exp(log_softmax(scores)))
+                values[some] = _lemma_probabilities(rows, names, relative, best)
             else:
-                values[some] = np.exp(log_softmax(scores).max(-1))
+                values[some] = best
             curve = curves.get(kind)
             confidence[kind] = values if curve is None else curve.at(values)
         return confidence
 
 
 def _lemma_probabilities(
-    rows: Sequence[Sequence[str]], rules: Sequence[str], probabilities: Floats
+    rows: Sequence[Sequence[str]], rules: Sequence[str], relative: Floats, best: Floats
 ) -> Floats:
-    """The probability of the lemma of each word; `probabilities` (words, rules) are those of the rules."""
+    """The probability of the lemma of each word.
+
+    `best` (words,) are the probabilities of the best rules, and `relative` (words, rules) those of all rules,
+    relative to the best.
+    """
     result = np.zeros(len(rows))
-    pairs = zip(*(axis.tolist() for axis in np.nonzero(probabilities >= LEAST_PROBABLE)), strict=True)
-    for word, rule in pairs:
+    # No other rule can have LEAST_PROBABLE, as the best has at most 1.
+    words, numbers = np.nonzero(relative >= LEAST_PROBABLE)
+    probabilities = relative[words, numbers] * best[words]
+    for word, number, probability in zip(
+        words.tolist(), numbers.tolist(), probabilities.tolist(), strict=True
+    ):
         row = rows[word]
-        if lemmas.apply(rules[rule], row[FORM]).lower() == row[LEMMA].lower():
-            result[word] += probabilities[word, rule]
+        if (
+            probability >= LEAST_PROBABLE
+            and lemmas.apply(rules[number], row[FORM]).lower() == row[LEMMA].lower()
+        ):
+            result[word] += probability
     return np.maximum(result, LEAST_PROBABLE)
 
 

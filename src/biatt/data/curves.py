@@ -9,8 +9,10 @@ probabilities of a word still add up to 1, and their order is that of the networ
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,21 +20,34 @@ import numpy.typing as npt
 from biatt.data.scores import Floats
 
 GROUP = 100  # words, neighbours by probability, whose share of correct ones is one measurement
-
 ROUNDING = 1e-12  # what is nearer to 0 or 1 counts as that
 
 
-class Curve(NamedTuple):
+@dataclass(frozen=True)
+class Curve:
     """The inner points of a curve, both coordinates rising, all between 0 and 1."""
 
     probabilities: tuple[float, ...]
     shares: tuple[float, ...]  # of correct choices
 
+    @cached_property
+    def _points(self) -> tuple[Floats, Floats]:
+        return np.array([0.0, *self.probabilities, 1.0]), np.array([0.0, *self.shares, 1.0])
+
     def at(self, probabilities: npt.ArrayLike) -> Floats:
         """The curve's values."""
-        values: Floats = np.interp(
-            np.asarray(probabilities, np.float64), (0.0, *self.probabilities, 1.0), (0.0, *self.shares, 1.0)
-        )
+        values: Floats = np.interp(np.asarray(probabilities, np.float64), *self._points)
+        return values
+
+    def of_choices(self, rows: Floats, chosen: npt.NDArray[np.integer[Any]]) -> Floats:
+        """The values of `on_rows` for one choice of each row, (n,)."""
+        words = np.arange(len(rows))
+        best = rows.max(-1)
+        values = self.at(best)
+        # Other choices, and those that a second choice could pass, are few.
+        unusual = np.flatnonzero((rows[words, chosen] < best) | (values < 0.5))
+        if len(unusual):
+            values[unusual] = self.on_rows(rows[unusual])[np.arange(len(unusual)), chosen[unusual]]
         return values
 
     def on_rows(self, rows: Floats) -> Floats:
@@ -60,6 +75,11 @@ NO_CURVES: Curves = MappingProxyType({})
 def calibrated(rows: Floats, curve: Curve | None) -> Floats:
     """The rows of probabilities on a curve, or as they are if there is none."""
     return rows if curve is None else curve.on_rows(rows)
+
+
+def calibrated_choices(rows: Floats, chosen: npt.NDArray[np.integer[Any]], curve: Curve | None) -> Floats:
+    """The probability of one choice of each row, (n,), on a curve or as it is."""
+    return rows[np.arange(len(rows)), chosen] if curve is None else curve.of_choices(rows, chosen)
 
 
 def fitted_curve(probabilities: npt.ArrayLike, correct: npt.ArrayLike) -> Curve:

@@ -6,8 +6,9 @@ column 0 is ROOT.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -77,6 +78,29 @@ class Temperature(NamedTuple):
 
     arcs: float = 1.0
     relations: float = 1.0
+
+
+class DeferredColumns(Mapping[str, Floats]):
+    """Columns of values for words, computed when the first of them is used."""
+
+    def __init__(self, compute: Callable[[], dict[str, Floats]]) -> None:
+        self._compute = compute
+
+    @cached_property
+    def _columns(self) -> dict[str, Floats]:
+        return self._compute()
+
+    def __getitem__(self, name: str) -> Floats:
+        return self._columns[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def __len__(self) -> int:
+        return len(self._columns)
+
+    def __reduce__(self) -> tuple[type, tuple[dict[str, Floats]]]:
+        return dict, (self._columns,)  # a copy needs no network
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from biatt.data.curves import NO_CURVES, Curves, calibrated
+from biatt.data.curves import NO_CURVES, Curves, calibrated_choices
 from biatt.data.scores import Confidence, Floats, Scores, Temperature, log_softmax
 from biatt.data.sentence import Sentence
 from biatt.decode.arc_scores import head_distribution
@@ -54,17 +54,12 @@ class SentenceConfidence:
         """The same distributions on other curves."""
         other = copy(self)
         other.curves = curves
-        for name in ("_head_rows", "_arc_rows"):
-            other.__dict__.pop(name, None)
         return other
 
     @cached_property
-    def _head_rows(self) -> Floats:
-        return calibrated(np.exp(self.heads), self.curves.get("head"))
-
-    @cached_property
-    def _arc_rows(self) -> Floats:
-        return calibrated(self.trees.marginals, self.curves.get("arc"))
+    def _head_probabilities(self) -> Floats:
+        probabilities: Floats = np.exp(self.heads)
+        return probabilities
 
     def of(
         self, heads: npt.ArrayLike, relation_scores: Floats, tags: Mapping[str, Floats] | None = None
@@ -73,20 +68,20 @@ class SentenceConfidence:
 
         `tags` is the confidence in tags and lemmas.
         """
-        heads = np.asarray(heads)
-        words = np.arange(len(heads))
-        probabilities = relation_probabilities(relation_scores, self.temperature)
-        relations = calibrated(probabilities, self.curves.get("relation")).max(-1)
-        arcs, curve = self._arc_rows[words, heads], self.curves.get("word")
+        heads, curves = np.asarray(heads), self.curves
+        of_relations = relation_probabilities(relation_scores, self.temperature)
+        relations = calibrated_choices(of_relations, of_relations.argmax(-1), curves.get("relation"))
+        arcs = calibrated_choices(self.trees.marginals, heads, curves.get("arc"))
+        curve = curves.get("word")
         return Confidence(
-            heads=self._head_rows[words, heads],
+            heads=calibrated_choices(self._head_probabilities, heads, curves.get("head")),
             arcs=arcs,
             agreement=self.agreement,
             relations=relations,
             log_probability=self.trees.log_probability(heads),
             entropy=self.trees.entropy,
             temperature=self.temperature,
-            tags=tags or {},
+            tags={} if tags is None else tags,
             joint=None if curve is None else np.minimum(curve.at(arcs * relations), arcs),
         )
 

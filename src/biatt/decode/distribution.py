@@ -70,8 +70,9 @@ class TreeDistribution:
         If every tree has forbidden arcs, it is that of the trees with the fewest.
         """
         scores, done = self._possible
-        expected = np.multiply(scores, self.marginals, where=self.marginals > 0, out=np.zeros_like(scores))
-        return max(done.log_z - math.fsum(expected.flat), 0.0)
+        expected = np.where(self.marginals > 0, scores, 0.0)
+        expected *= self.marginals
+        return max(done.log_z - float(expected.sum()), 0.0)
 
     @cached_property
     def _possible(self) -> tuple[Matrix, _Elimination]:

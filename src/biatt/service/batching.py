@@ -95,6 +95,10 @@ class Batcher:
         estimated = sum(job.words for job in jobs)
         by_parser: dict[int, list[Job]] = {}
         for job in jobs:
+            try:
+                job.check_text()
+            except Problem as problem:
+                job.fail(problem)
             if not job.over:
                 by_parser.setdefault(id(job.parser), []).append(job)
         for together in by_parser.values():
@@ -158,15 +162,20 @@ class Batcher:
             self._end(job)
 
     def _end(self, job: Job) -> None:
-        """Answer a job that is done, and make room for others; a job that is over may come here twice."""
+        """Make room for others, then answer: who has an answer has left the queue.
+
+        A job that is over may come here twice.
+        """
         if not job.over:
-            job.finish()
+            job.write()
         with self._changed:
-            if not job.ended:
-                job.ended = True
-                self.jobs -= 1
-                self._words -= job.words
-                self._changed.notify_all()
+            if job.ended:
+                return
+            job.ended = True
+            self.jobs -= 1
+            self._words -= job.words
+            self._changed.notify_all()
+        job.resolve()
 
 
 def _read(jobs: Sequence[Job]) -> list[list[Sentence] | Exception]:

@@ -51,7 +51,15 @@ class Job:
     begun: int = 0  # sentences that a thread has taken
     parsed: int = 0  # sentences that have trees
     words: int = 0
+    content: bytes = b""  # of the answer, when it is written
+    error: Exception | None = None  # why there is none
     ended: bool = False  # whether it has left the queue
+
+    def check_text(self) -> None:
+        """Refuse a text that is clearly too long, before it is split: no token has a space inside."""
+        words = len(self.text.split()) if self.text is not None else 0
+        if words > self.limits.words:
+            raise Problem(413, f"The text has {words:,} words or more; the limit is {self.limits.words:,}.")
 
     def begin(self, sentences: list[Sentence]) -> None:
         """Take the sentences, if they are within the limits."""
@@ -93,27 +101,30 @@ class Job:
             self.begun += 1
         return Piece(self, first, list(self.sentences[first : self.begun]))
 
-    def finish(self) -> None:
-        """Write the answer; its trees are no longer needed."""
-        sentences, self.sentences = self.sentences, ()
-        trees, self.trees = self.trees, []
+    def write(self) -> None:
+        """Write the answer; the trees are no longer needed."""
         try:
-            answer = self.answer(sentences, trees)
+            self.content = self.answer(self.sentences, self.trees)
         except Exception as error:
-            self.fail(error)
-            return
-        with suppress(InvalidStateError):  # the client has left meanwhile
-            self.result.set_result(answer)
+            self.error = error
+        self.trees, self.sentences = [], ()
 
     def fail(self, error: Exception) -> None:
+        self.error = error
         self.trees, self.sentences = [], ()
-        with suppress(InvalidStateError):
-            self.result.set_exception(error)
+
+    def resolve(self) -> None:
+        """Give the answer, or the error, to whoever waits for it."""
+        with suppress(InvalidStateError):  # the client has left meanwhile
+            if self.error is not None:
+                self.result.set_exception(self.error)
+            else:
+                self.result.set_result(self.content)
 
     @property
     def over(self) -> bool:
         """Whether nobody waits for the rest: the client has left, or the job has failed."""
-        return self.result.done()
+        return self.error is not None or self.result.done()
 
 
 class Piece(NamedTuple):

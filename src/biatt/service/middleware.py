@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from biatt.data.visible import visible
 from biatt.service.limits import Limits
 from biatt.service.metrics import Metrics
-from biatt.service.problems import Problem
+from biatt.service.problems import Problem, overloaded
 
 WORDS = "biatt.words"  # where routes write the number of words into the scope, for the log
 LEFT = 499  # in the log and the metrics: the client has left before the answer
@@ -32,11 +32,21 @@ class Body:
 
     def __init__(self, app: ASGIApp, limits: Limits) -> None:
         self.app, self.limits = app, limits
+        self._bodies = 0  # of requests that are not answered yet
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
+        if scope["type"] != "http" or not _has_body(scope):
             await self.app(scope, receive, send)
             return
+        if self._bodies >= self.limits.queue:
+            raise overloaded(f"{self.limits.queue:,} requests are waiting already.")
+        self._bodies += 1
+        try:
+            await self._with_body(scope, receive, send)
+        finally:
+            self._bodies -= 1
+
+    async def _with_body(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             body = await asyncio.wait_for(self._read(scope, receive), self.limits.seconds)
         except asyncio.TimeoutError:
@@ -75,6 +85,10 @@ class Body:
     def _too_large(self) -> Problem:
         detail = f"The body is too large; it can have up to {self.limits.body_bytes:,} bytes."
         return Problem(413, detail, headers={"Connection": "close"})
+
+
+def _has_body(scope: Scope) -> bool:
+    return any(name in (b"content-length", b"transfer-encoding") for name, _ in scope["headers"])
 
 
 class Log:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import webbrowser
 from collections.abc import Callable, Sequence
+from math import ceil
 
 import uvicorn
 
@@ -38,6 +39,7 @@ def serve(
     with listening:
         served = Models.load(models)
         served.warm_up()
+        limits = limits or Limits()
         app = make_app(served, limits, threads=threads)
         # h11 bounds the headers of a request, which httptools does not. The access log would have the text
         # of requests by GET; the service writes its own.
@@ -49,6 +51,7 @@ def serve(
             log_config=None,
             root_path=root_path,
             backlog=BACKLOG,
+            timeout_graceful_shutdown=ceil(2 * limits.seconds),  # to receive a request and to answer it
         )
         server = uvicorn.Server(config)
         address = _address(listening)

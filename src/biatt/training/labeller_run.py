@@ -31,6 +31,12 @@ class LabelledSentences(NamedTuple):
 Noisy = Callable[[np.random.Generator], LabelledSentences]
 
 
+class LabellerData(NamedTuple):
+    train: LabelledSentences
+    dev: LabelledSentences
+    noisy: Noisy | None = None  # makes other training sentences for every epoch, `train` with noise
+
+
 class LabellerRun(Run):
     """Trains a labeller; `save` writes its weights as a model."""
 
@@ -43,24 +49,22 @@ class LabellerRun(Run):
         job: Job,
         config: Settings,
         labels: Labels,
-        train: LabelledSentences,
-        dev: LabelledSentences,
+        data: LabellerData,
         *,
         stage: str,
         dropped_rows: Indices,  # replace the rows of E of symbols that are left out (`Vocabulary.dropped`)
         save: Save,
-        noisy: Noisy | None = None,
     ) -> None:
-        """`noisy` makes other training sentences for every epoch, `train` are those without noise."""
-        self.labels, self.train, self.dev, self.save, self.noisy = labels, train, dev, save, noisy
-        self.dev_words = sum(sentence.words for sentence in dev.sentences)
+        self.labels, self.save = labels, save
+        self.train, self.dev, self.noisy = data
+        self.dev_words = sum(sentence.words for sentence in self.dev.sentences)
         self.dropped_rows, rows = dropped_rows, len(dropped_rows)
         self.drop_rates = np.full(rows, config.training.word_dropout, np.float32)
         super().__init__(
             job,
             config.training,
             Labeller(config.model, rows=rows, labels=labels.size, operations=FUSED),
-            [sentence.words for sentence in train.sentences],
+            [sentence.words for sentence in self.train.sentences],
             stage=stage,
         )
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -52,6 +52,17 @@ from biatt.weights import NO_LABELS
 NO_FROZEN: Mapping[str, NDArray[Any]] = MappingProxyType({})
 
 
+class ParserInputs(NamedTuple):
+    """What parsers are trained with, beside the treebank; the members of an ensemble share it."""
+
+    vocabulary: Vocabulary
+    labels: Labels | None = None
+    silver: SilverText | None = None
+    initial_rows: Mapping[int, NDArray[np.float32]] = NO_ROWS
+    frozen: Mapping[str, NDArray[Any]] = NO_FROZEN  # weights that neither training nor checkpoints change
+    encoder: EncoderInput | None = None
+
+
 def parser_stages(
     job: Job,
     config: Config,
@@ -61,7 +72,6 @@ def parser_stages(
     encoder: EncoderInput | None,
     *,
     search_rate: bool,
-    device: str,
 ) -> list[Stage]:
     """The training of the parser, or of all members of an ensemble, which have consecutive seeds."""
     vocabulary = vocabulary_of(treebank, config.model)
@@ -82,21 +92,17 @@ def parser_stages(
     if encoder:
         encoder.begin(job.out)
 
+    inputs = ParserInputs(vocabulary, labels, silver, initial_rows, frozen, encoder)
+
     def opened(number: int) -> ParserRun:
         seed = job.seed + number - 1
         return ParserRun(
             replace(job, seed=seed),
             config,
-            vocabulary,
             treebank,
-            labels=labels,
-            silver=silver,
-            stage="" if number == 1 else str(member_folder("", number)),
-            device=device,
-            initial_rows=initial_rows,
-            encoder=encoder,
-            frozen=frozen,
+            inputs,
             origin=replace(origin, seed=seed, members=1),
+            stage="" if number == 1 else str(member_folder("", number)),
         )
 
     return [
@@ -137,25 +143,19 @@ class ParserRun(Run):
         self,
         job: Job,
         config: Config,
-        vocabulary: Vocabulary,
         treebank: Treebank,
+        inputs: ParserInputs,
         *,
         origin: Origin,
-        labels: Labels | None = None,
-        silver: SilverText | None = None,
         stage: str = "",
-        device: str = "cpu",
-        initial_rows: Mapping[int, NDArray[np.float32]] = NO_ROWS,
-        encoder: EncoderInput | None = None,
-        frozen: Mapping[str, NDArray[Any]] = NO_FROZEN,
     ) -> None:
-        """`frozen` are weights that training does not change, and that its checkpoints do not have."""
-        self.frozen = frozen
-        self.config, self.vocabulary, self.labels, self.origin = config, vocabulary, labels, origin
-        self.silver = self._opened(silver, job)
+        self.job, self.config, self.origin = job, config, origin
+        vocabulary, labels = inputs.vocabulary, inputs.labels
+        self.vocabulary, self.labels = vocabulary, labels
+        self.frozen, self.encoder = inputs.frozen, inputs.encoder
+        self.silver = self._opened(inputs.silver, job)
         self.known_lemmas = KnownLemmas.of(treebank.train) if labels and "lemma" in labels.kinds else None
         self.train_sentences = treebank.train
-        self.encoder, self.job = encoder, job
         self.train = self._encoded(treebank.train, cached=True)
         self.without_noise = self.train
         self.dev_sentences = treebank.dev
@@ -165,14 +165,14 @@ class ParserRun(Run):
         self.dropped_rows, is_tag = vocabulary.dropped()
         drop_rates = np.where(is_tag, config.training.tag_dropout, config.training.word_dropout)
         self.drop_rates = drop_rates.astype(np.float32)
-        network = self._new_network(device)
+        network = self._new_network(job.device)
         super().__init__(
             job,
             config.training,
             network,
             [sentence.words for sentence in self.train],
             stage=stage,
-            initial_rows=initial_rows,
+            initial_rows=inputs.initial_rows,
         )
         self.listener.message(
             f"{len(self.train)} sentences to train on, {len(self.dev)} to choose by; "

@@ -15,7 +15,7 @@ from biatt.data.columns import FORM, MISC
 from biatt.data.raw_text import Paragraph, paragraphs
 from biatt.data.spaces import NO_SPACE
 from biatt.model_folder import TOKENISER
-from biatt.training.labeller_run import LabelledSentences, LabellerRun
+from biatt.training.labeller_run import LabelledSentences, LabellerData, LabellerRun
 from biatt.training.noise import noisy
 from biatt.training.run import Job
 from biatt.training.treebank import Treebank
@@ -48,16 +48,7 @@ def tokeniser_run(job: Job, config: TokeniserSettings, treebank: Treebank) -> La
     def save(weights: dict[str, NDArray[Any]]) -> None:
         Tokeniser(config, characters, multiword, weights, spaces=spaces).save(job.out / TOKENISER)
 
-    dev = labelled(list(paragraphs(treebank.dev)))
+    make_noisy = (lambda generator: labelled(with_noise(generator))) if rate else None
+    data = LabellerData(labelled(train), labelled(list(paragraphs(treebank.dev))), make_noisy)
     dropped_rows = characters.dropped()
-    return LabellerRun(
-        job,
-        config,
-        LABELS,
-        labelled(train),
-        dev,
-        stage=TOKENISER,
-        dropped_rows=dropped_rows,
-        save=save,
-        noisy=(lambda generator: labelled(with_noise(generator))) if rate else None,
-    )
+    return LabellerRun(job, config, LABELS, data, stage=TOKENISER, dropped_rows=dropped_rows, save=save)

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import time
-from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn
-
-D = TypeVar("D", bound="Display")
+from biatt.progress_bar import ProgressBar
 
 AVERAGED_BATCHES = 20  # about as many of the last batches make the loss that is shown
 CAPITALS = ("uas", "las", "upos", "xpos", "feats")
@@ -17,32 +13,12 @@ CAPITALS = ("uas", "las", "upos", "xpos", "feats")
 NOT_AMONG_SCORES = ("dev_log_likelihood", "dev_accuracy")
 
 
-class Display:
+class Display(ProgressBar):
     """A listener that draws on standard error."""
 
     def __init__(self) -> None:
-        self.console = Console(stderr=True, highlight=False, markup=False, emoji=False)
-        self.bar = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=None),  # as wide as the others leave
-            TextColumn("{task.percentage:3.0f} %"),
-            TextColumn("{task.fields[figures]}"),
-            console=self.console,
-            disable=not self.console.is_terminal,
-            transient=True,
-            expand=True,
-        )
-        self.task: TaskID | None = None
+        super().__init__()
         self.pace = Pace()
-
-    def __enter__(self: D) -> D:
-        self.bar.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.bar.stop()
 
     def message(self, text: str) -> None:
         self.console.print(text, soft_wrap=True)
@@ -53,9 +29,7 @@ class Display:
         self.pace.seconds_after = seconds_after
 
     def start(self, title: str, words: int, *, words_after: int | None = None) -> None:
-        if self.task is not None:
-            self.bar.remove_task(self.task)
-        self.task = self.bar.add_task(title, total=words, figures="")
+        self.begin(title, words)
         self.pace.start(words, words_after)
         self.loss = 0.0
 

@@ -51,6 +51,7 @@ class Job:
     seed: int
     threads: int
     listener: Listener
+    device: str = "cpu"
 
 
 class Run(ABC):

@@ -68,9 +68,9 @@ def train(
     sources = treebank.train_files, treebank.dev_file, str(embeddings) if embeddings else None
     origin = Origin(*sources, seed, threads, licence, command, ensemble, description(contextual), texts)
     with claimed(out, fingerprint, resume=resume):
-        job = Job(out, fingerprint, seed, threads, listener or Silent())
-        _train_networks(job, config, pipeline, treebank, vectors, origin, contextual, search_rate, device)
-        return _finished(out, treebank, origin, contextual, device=device)
+        job = Job(out, fingerprint, seed, threads, listener or Silent(), device)
+        _train_networks(job, config, pipeline, treebank, vectors, origin, contextual, search_rate)
+        return _finished(job, treebank, origin, contextual)
 
 
 def _check_numbers(*, seed: int, threads: int, ensemble: int) -> None:
@@ -122,9 +122,15 @@ def _with_vectors(config: Config, vectors: WordVectors | None, name: str | Path 
 
 
 def _train_networks(
-    job: Job, config: Config, pipeline: PipelineConfig | None, treebank: Treebank,
-    vectors: WordVectors | None, origin: Origin, encoder: EncoderInput | None, search_rate: bool, device: str,
-) -> None:  # fmt: skip
+    job: Job,
+    config: Config,
+    pipeline: PipelineConfig | None,
+    treebank: Treebank,
+    vectors: WordVectors | None,
+    origin: Origin,
+    encoder: EncoderInput | None,
+    search_rate: bool,
+) -> None:
     """Train those networks that are not finished."""
     from biatt.training.parser_run import parser_stages
     from biatt.training.pipeline import tokeniser_run
@@ -134,31 +140,27 @@ def _train_networks(
     if all(map(is_finished, [*parts, job.out / TOKENISER] if pipeline else parts)):
         job.listener.message(f"{job.out} is already trained.")
         return
-    stages = parser_stages(
-        job, config, treebank, vectors, origin, encoder, search_rate=search_rate, device=device
-    )
+    stages = parser_stages(job, config, treebank, vectors, origin, encoder, search_rate=search_rate)
     if pipeline:
         make_run = partial(tokeniser_run, job, pipeline.tokeniser, treebank)
         stages.insert(0, Stage("tokeniser", job.out / TOKENISER, make_run))
     train_in_order(stages, job.listener)
 
 
-def _finished(
-    out: Path, treebank: Treebank, origin: Origin, encoder: EncoderInput | None, *, device: str
-) -> Parser:
+def _finished(job: Job, treebank: Treebank, origin: Origin, encoder: EncoderInput | None) -> Parser:
     """The trained parser; the temperature of an ensemble, which its members do not know, and the card."""
-    parser = Parser.load(out, device=device)
-    origin = replace(origin, label_accuracies=label_accuracies(out))
+    parser = Parser.load(job.out, device=job.device)
+    origin = replace(origin, label_accuracies=label_accuracies(job.out))
     if origin.members == 1:
-        best = best_record(out)
+        best = best_record(job.out)
     else:
         dev, retag = treebank.dev, parser.tags is not None
         ConfidenceFit(parser, dev).apply(parser)
         result = evaluate(dev, parser.parse(dev, retag=retag))
         best = {"dev_uas": result.uas, "dev_las": result.las, "epoch": "each member's own"}
-        best[SILVER] = best_record(out).get(SILVER)
+        best[SILVER] = best_record(job.out).get(SILVER)
     parser.card = model_card(parser.config, parser.vocabulary, origin, best)
-    parser.write(out)
+    parser.write(job.out)
     if encoder:
         encoder.finish()
     return parser

@@ -1,0 +1,92 @@
+"""The calls of docs/serve.md, against a service, and the files that the container is made of."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("fastapi", reason="the service needs the extra `serve`")
+
+import biatt
+from services import running
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "serve.md"
+BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+ADDRESS = "http://127.0.0.1:8000"
+
+
+def calls(language: str) -> list[str]:
+    found = [block for of_block, block in BLOCKS if of_block == language and ADDRESS in block]
+    assert found
+    return [block for block in found if not block.startswith(("biatt", "docker"))]
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    with running({"en": biatt.load("en")}) as client:
+        yield str(client.base_url).rstrip("/")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
+def test_curl(address: str, tmp_path: Path) -> None:
+    lines = "".join(calls("sh")).strip().splitlines()
+    assert len(lines) == 6
+    for line in lines:
+        command = line.replace(ADDRESS, address).replace(
+            "curl ", "curl --fail-with-body --silent --noproxy '*' "
+        )
+        done = subprocess.run(["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout
+        assert "--output" in line or done.stdout
+    assert (tmp_path / "tree.svg").read_text(encoding="utf-8").startswith("<svg")
+
+
+@pytest.mark.slow
+def test_python(address: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    (block,) = calls("python")
+    exec(compile(block.replace(ADDRESS, address), PAGE.name, "exec"), {})
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == ["leaves", "took"]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("Rscript") is None, reason="R is not installed")
+def test_r(address: str) -> None:
+    (block,) = calls("r")
+    check = (
+        "for (name in c('httr2', 'jsonlite')) if (!requireNamespace(name, quietly = TRUE)) quit(status = 77)"
+    )
+    command = ["Rscript", "-e", check, "-e", block.replace(ADDRESS, address)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode == 77:
+        pytest.skip("the R packages httr2 and jsonlite are not installed")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("1 The ")
+
+
+def test_the_container_is_made_of_files_that_exist() -> None:
+    lines = (ROOT / "Dockerfile").read_text(encoding="utf-8").splitlines()
+    copied = [name for line in lines if line.startswith("COPY") for name in line.split()[1:-1]]
+    assert copied
+    assert all((ROOT / name).exists() for name in copied)
+    kept = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
+    assert {f"!{name}" for name in copied} <= set(kept)
+    assert "USER biatt" in lines
+
+
+def test_the_options_that_the_page_names_exist() -> None:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "COLUMNS": "200", "NO_COLOR": "1"}
+    code = "import sys; sys.argv = ['biatt', 'serve', '--help']; from biatt.cli import main; main()"
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+    limits = re.findall(r"`(--[\w-]+)`", PAGE.read_text(encoding="utf-8"))
+    assert "--queue" in limits
+    assert [option for option in limits if option not in done.stdout] == []
