@@ -209,6 +209,10 @@ def test_a_full_queue_refuses_with_retry_after() -> None:
     assert all(waiting.result.result() for waiting in first)
     with pytest.raises(Problem):
         batcher.submit(job(generate(1)))
+    batcher.start()  # again
+    batcher.submit(last := job(generate(1)))
+    batcher.close()
+    assert last.result.result()
 
 
 def test_jobs_whose_client_has_left_are_not_parsed() -> None:

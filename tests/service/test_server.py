@@ -65,13 +65,14 @@ def test_several_models_are_served_under_a_prefix(models: Path) -> None:
     with serving(*options) as (process, address):
         with httpx.Client(base_url=address, timeout=None, trust_env=False) as client:
             assert client.get("/models").json()["default_model"] == "one"
+            assert [client.get(path).status_code for path in ("/", "/docs", "/none")] == [200, 200, 404]
             answer = client.post("/parse", json={"tokens": [["a", "b"]], "model": "two"})
             assert answer.json()["model"] == "two"
             assert client.get("/openapi.json").json()["servers"] == [{"url": "/biatt"}]
         process.send_signal(signal.SIGTERM)
         _, log = process.communicate()
     assert process.returncode == 0
-    assert log.count("biatt: ") == 3
+    assert log.count("biatt: ") == 6
     assert " POST /parse 200 2 words " in log
 
 

@@ -40,9 +40,11 @@ class Batcher:
         self._words = 0  # of jobs that have been split: bounds their memory
         self._several = False  # whether the last batch had several jobs
         self._closed = False
-        self._threads = [Thread(target=self._work, name=f"parsing-{i}", daemon=True) for i in range(threads)]
+        self._count, self._threads = threads, list[Thread]()
 
     def start(self) -> None:
+        self._closed = False
+        self._threads = [Thread(target=self._work, daemon=True) for _ in range(self._count)]
         for thread in self._threads:
             thread.start()
 
