@@ -29,7 +29,7 @@ CHECKS = [
     content_type_conformance,
     response_schema_conformance,
 ]
-OPERATIONS = ["parse", "process_query", "process_form", "models", "health", "metrics"]
+OPERATIONS = ["parse", "search", "process_query", "process_form", "models", "health", "metrics"]
 
 
 @pytest.fixture(scope="module")

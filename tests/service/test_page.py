@@ -343,6 +343,38 @@ def test_a_model_can_be_chosen(open_page: Open) -> None:
     parsed(page)
 
 
+# Several sentences
+
+
+def test_sentences_are_sorted_by_doubt(open_page: Open) -> None:
+    page = open_page(conllu(SENTENCE, "a dog barks", "the cat", "old dog sleeps near cat"))
+    sure = page.locator("#sentences .sure")
+    places = page.locator("#sentences .number").all_text_contents()
+    assert places == ["1", "2", "3", "4"]
+    page.select_option("#order", "doubt")
+    shares = [int(text.strip("<> %")) for text in sure.all_text_contents()]
+    assert shares == sorted(shares)
+    first = page.locator("#sentences button").first
+    assert first.get_attribute("aria-current") == "true"
+    parsed(page)
+    assert " ".join(page.locator("#tree .form").all_text_contents()) == first.locator(".start").inner_text()
+
+
+def test_search_shows_the_sentences_and_words_that_match(open_page: Open) -> None:
+    page = open_page(conllu("a dog barks", SENTENCE, "the cat"))
+    page.fill("#pattern", "{form:/cat|old/}")
+    page.wait_for_selector("#found:has-text('3 matches in 2 sentences')")
+    page.wait_for_selector("#tree .word.found")
+    assert page.locator("#sentences .number").all_text_contents() == ["2", "3"]
+    assert page.locator("#tree .word.found .form").all_text_contents() == ["old", "cat"]
+    page.fill("#pattern", "{form:cat} >")
+    page.wait_for_selector("#pattern[aria-invalid=true]")
+    assert page.inner_text("#found").startswith("Character ")
+    page.fill("#pattern", "")
+    page.wait_for_selector("#sentences li >> nth=2")
+    open_page.faults.clear()  # type: ignore[attr-defined]  # the browser reports the status 422
+
+
 # States
 
 
@@ -395,6 +427,8 @@ def test_nothing_moves_while_parsing(open_page: Open) -> None:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_no_serious_fault(open_page: Open, scheme: str) -> None:
     page = open_page(conllu(SENTENCE, "a dog barks"), color_scheme=scheme)
+    page.fill("#pattern", "{form:old}")
+    page.wait_for_selector("#tree .word.found")
     faults = serious_faults(page)
     word(page, 2).click()
     for view in ("word", "attention", "table"):

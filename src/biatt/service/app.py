@@ -30,6 +30,7 @@ from biatt.service.middleware import WORDS, Body, ClientLeft, Log
 from biatt.service.models import Models
 from biatt.service.problems import Problem, overloaded
 from biatt.service.requests import ParseRequest
+from biatt.service.searching import SearchRequest, find
 from biatt.service.udpipe import process_job
 
 PAGE = Path(__file__).parent / "page"
@@ -67,6 +68,10 @@ class Service:
         content = await self._answer(job, request)
         headers = {**NO_SCRIPTS, "Vary": "Accept"} if format == "svg" else {"Vary": "Accept"}
         return Response(content, media_type=CONTENT_TYPES[format], headers=headers)
+
+    async def search(self, body: SearchRequest) -> Response:
+        """Find a dependency pattern in parsed sentences."""
+        return Response(await find(body), media_type="application/json")
 
     async def process(self, request: Request) -> Response:
         """Process a text as UDPipe's REST service does."""
@@ -169,6 +174,7 @@ def _add_routes(app: FastAPI, service: Service) -> None:
         return HTMLResponse(api_page(app.openapi()), headers=NO_SCRIPTS)
 
     app.post("/parse", **openapi.PARSE)(service.parse)
+    app.post("/search", **openapi.SEARCH)(service.search)
     app.get("/process", **openapi.PROCESS_GET)(service.process)
     app.post("/process", **openapi.PROCESS_POST)(service.process)
     app.get("/models", **openapi.MODELS)(service.list_models)

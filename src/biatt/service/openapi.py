@@ -45,6 +45,42 @@ PARSE: dict[str, Any] = {
     },
 }
 
+_NUMBER = {"type": "integer", "minimum": 1}
+_MATCH = {
+    "type": "object",
+    "required": ["sentence", "words", "names"],
+    "properties": {
+        "sentence": _NUMBER,
+        "words": {"type": "array", "items": _NUMBER, "description": "All words that the pattern describes."},
+        "names": {"type": "object", "additionalProperties": _NUMBER, "description": "Words with a name."},
+    },
+}
+SEARCH: dict[str, Any] = {
+    "operation_id": "search",
+    "tags": ["Search"],
+    "responses": {
+        200: {
+            "description": "The matches, in the order of the sentences.",
+            "content": {
+                "application/json": {
+                    "schema": {
+                        "type": "object",
+                        "required": ["matches", "complete"],
+                        "properties": {
+                            "matches": {"type": "array", "items": _MATCH},
+                            "complete": {
+                                "type": "boolean",
+                                "description": "False if there are more matches than one answer has.",
+                            },
+                        },
+                    }
+                }
+            },
+        },
+        **documented(400, 408, 413, 415, 422, 500, 503),
+    },
+}
+
 _FIELDS = {
     "data": "The text, or the sentences in the format of `input`.",
     "model": "Name of a model; see GET /models.",

@@ -10,7 +10,8 @@ const MAPS = [
 const FAINTEST = 0.004; // probabilities below this are not drawn
 const LONGEST_LABEL = 12; // characters
 const BETWEEN = 22; // two maps, in pixels
-const [SMALLEST_CELL, USUAL_CELL, LARGEST_CELL] = [12, 15, 20];
+const [SMALLEST_CELL, USUAL_CELL, LARGEST_CELL] = [6, 15, 20];
+const NAMED_CELL = 12; // in smaller cells, only the names of the word and the head that are pointed at fit
 
 // The maps of a sentence in a container, beside each other where `width` pixels are enough for readable ones.
 // `pointed(word, head)` is called when the user points at a cell, and with null when at none.
@@ -95,7 +96,7 @@ export class AttentionMaps {
     const drawing = svg(
       "svg",
       {
-        class: "map",
+        class: size < NAMED_CELL ? "map dense" : "map",
         role: "application",
         tabindex: 0,
         width: label + wide + 2,

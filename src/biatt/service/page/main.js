@@ -6,18 +6,19 @@ import { looksLikeConllu, toConllu } from "./conllu.js";
 import { Corrections, sentenceKeys } from "./corrections.js";
 import { saveConllu, saveJson, savePng, saveSvg } from "./downloads.js";
 import { byId, counted, element } from "./elements.js";
+import { Finder } from "./finding.js";
 import { focusWord, handleTree, makeReachable } from "./handling.js";
 import { changes, showRank } from "./ranks.js";
 import { fillList, listed } from "./sentences.js";
 import * as service from "./service.js";
+import { say, show, showProblem } from "./states.js";
 import { wordTable } from "./table.js";
 import { chooseView, handleTabs } from "./tabs.js";
 import { Tree } from "./tree.js";
-import { candidateHeads, wordPanel } from "./word.js";
+import { candidateHeads, legend, wordPanel } from "./word.js";
 
 const PAUSE = 250; // milliseconds without typing until the text is parsed
 const PATIENCE = 300; // milliseconds until the page says that it waits
-const RETRY = 2000; // milliseconds between two attempts to reach a service that is gone
 const MOST_TREES = 10;
 const EXAMPLES = [
   "She saw the man with a telescope from the old library.",
@@ -26,8 +27,9 @@ const EXAMPLES = [
 ];
 
 const corrections = new Corrections();
+const finder = new Finder();
 const state = {
-  relations: {}, // of each model
+  relations: {}, // of each model, when they are known
   result: null, // what the service gave: {text, sentences, …}; sentences are replaced by corrected ones
   keys: [],
   place: 0, // of the chosen sentence
@@ -67,11 +69,13 @@ async function parseText() {
     state.result = { ...result, sentences: result.sentences.filter((sentence) => sentence.words.length) };
     state.keys = sentenceKeys(state.result.sentences);
     await reparseCorrected(signal);
+    await finder.run(state.result.sentences);
+    if (signal.aborted) return;
     clearTimeout(waiting);
     show("result", summary());
     await openSentence(Math.min(state.place, state.result.sentences.length - 1));
   } catch (error) {
-    if (error.name !== "AbortError") showProblem(error);
+    showProblem(error, parseText);
   } finally {
     clearTimeout(waiting);
     if (!signal.aborted) document.body.removeAttribute("aria-busy");
@@ -156,7 +160,7 @@ async function openSentence(place, { word = null } = {}) {
     state.attention = attention;
     draw();
   } catch (error) {
-    if (error.name !== "AbortError") showProblem(error);
+    showProblem(error, parseText);
   }
 }
 
@@ -170,14 +174,16 @@ async function fix(word, arc) {
     corrections.drop();
     draw();
     if (error.kind === "refused") say(`Not possible: ${error.message}`);
-    else showProblem(error);
+    else showProblem(error, parseText);
   }
 }
 
 async function step(direction) {
   const place = state.keys.indexOf(corrections[direction]());
   if (place < 0) return draw(); // the sentence is no longer in the text
-  await reparse(place, place === state.place ? state.word : null).catch(showProblem);
+  await reparse(place, place === state.place ? state.word : null).catch((error) =>
+    showProblem(error, parseText),
+  );
 }
 
 // Parse a sentence around its fixed arcs, and show it.
@@ -186,8 +192,17 @@ async function reparse(place, word) {
   const { trees, attention } = await parseSentence(place);
   state.result.sentences[place] = trees[0];
   Object.assign(state, { place, trees, attention, rank: 0, word, hovered: null });
+  await finder.run(state.result.sentences);
   say(summary());
   draw();
+}
+
+// Search all sentences, and go to the first that was found.
+async function findPattern() {
+  if (!state.result || !(await finder.run(state.result.sentences))) return;
+  const [first] = finder.matches?.keys() ?? [];
+  if (finder.matches?.has(state.place) || first === undefined) draw();
+  else openSentence(first);
 }
 
 // Drawing
@@ -220,7 +235,7 @@ function focused() {
 function drawList() {
   const { sentences } = state.result;
   byId("sentence-list").hidden = sentences.length < 2;
-  const places = listed(sentences, { byDoubt: byId("order").value === "doubt" });
+  const places = listed(sentences, { byDoubt: byId("order").value === "doubt", matches: finder.matches });
   fillList(byId("sentences"), sentences, {
     places,
     selected: state.place,
@@ -234,6 +249,7 @@ function drawTree() {
   const shown = state.trees[state.rank];
   const marks = {
     fixed: fixedArcs(state.place),
+    found: finder.matches?.get(state.place) ?? new Set(),
     changed: new Set(
       state.rank ? changes(shown, state.trees[state.rank - 1]).map(({ word }) => word.id) : [],
     ),
@@ -277,32 +293,11 @@ function drawWord() {
   if (word === null) panel.replaceChildren(legend());
   else {
     const actions = { fix, release: (id) => fix(id, null) };
-    const relations = state.relations[state.result.model];
+    const relations = state.relations[state.result.model] ?? [];
     panel.replaceChildren(
       wordPanel(sentence, word, { attention: state.attention, fixed, relations, actions }),
     );
   }
-}
-
-function legend() {
-  const line = (kind, text) => element("li", null, element("span", { class: `sample ${kind}` }), text);
-  return element(
-    "div",
-    { class: "legend" },
-    element(
-      "p",
-      null,
-      "Point at a word, tap it, or move with the arrow keys, to see what the parser thinks of it. Drag a word to another one to correct its head.",
-    ),
-    element(
-      "ul",
-      null,
-      line("", "the thicker, the more certain"),
-      line("doubtful", "doubtful: less than 80 %"),
-      line("crossing", "crosses another arc"),
-      line("fixed", "✓ corrected, and kept"),
-    ),
-  );
 }
 
 function pointAtCell(word, head) {
@@ -314,36 +309,6 @@ function pointAtCell(word, head) {
   maps.show(word, head);
 }
 
-// States of the page
-
-function show(part, status) {
-  for (const id of ["empty", "result", "problem"]) byId(id).hidden = id !== part;
-  say(status);
-}
-
-function say(text) {
-  byId("status").textContent = text;
-}
-
-function showProblem(error) {
-  const titles = { gone: "The service is gone", "too long": "Too long", refused: "This cannot be parsed" };
-  if (!(error.kind in titles)) throw error;
-  byId("problem-title").textContent = titles[error.kind];
-  byId("problem-detail").textContent =
-    error.kind === "gone" ? `${error.message} The page tries again every few seconds.` : error.message;
-  byId("problem").hidden = false;
-  byId("empty").hidden = true;
-  if (error.kind !== "gone") byId("result").hidden = true;
-  say("");
-  if (error.kind === "gone") setTimeout(retry, RETRY);
-}
-
-async function retry() {
-  if (byId("problem").hidden) return;
-  if (await service.isAlive()) parseText();
-  else setTimeout(retry, RETRY);
-}
-
 // As many lines as the text has, up to a third of the window
 function fitText() {
   const text = byId("text");
@@ -353,6 +318,7 @@ function fitText() {
 
 function handleControls() {
   let pause = 0;
+  let patternPause = 0;
   byId("text").addEventListener("input", () => {
     fitText();
     clearTimeout(pause);
@@ -362,11 +328,16 @@ function handleControls() {
   byId("wrap").addEventListener("change", draw);
   byId("order").addEventListener("change", () => {
     drawList();
-    openSentence(Number(byId("sentences").querySelector("button").dataset.sentence));
+    const first = byId("sentences").querySelector("button");
+    if (first) openSentence(Number(first.dataset.sentence));
   });
   byId("rank").addEventListener("input", (event) => {
     state.rank = Number(event.target.value) - 1;
     draw();
+  });
+  byId("pattern").addEventListener("input", () => {
+    clearTimeout(patternPause);
+    patternPause = setTimeout(findPattern, 2 * PAUSE);
   });
   byId("undo").addEventListener("click", () => step("undo"));
   byId("redo").addEventListener("click", () => step("redo"));
@@ -412,7 +383,7 @@ function handleSentence() {
   }).observe(byId("tree"));
 }
 
-async function start() {
+function start() {
   byId("examples").replaceChildren(
     ...EXAMPLES.map((text) =>
       element(
@@ -432,7 +403,17 @@ async function start() {
   handleControls();
   handleTabs();
   handleSentence();
+  addEventListener("hashchange", () => {
+    recall();
+    fitText();
+    parseText();
+  });
   say("Loading …");
+  load();
+}
+
+// Ask for the models, then parse the text of the address.
+async function load() {
   try {
     const { models, default_model, relations } = await service.models();
     state.relations = relations;
@@ -442,15 +423,10 @@ async function start() {
     );
     byId("model-choice").hidden = names.length < 2;
   } catch (error) {
-    showProblem(error);
+    return showProblem(error, load);
   }
-  recall();
+  if (!byId("text").value) recall(); // the user can have typed meanwhile
   fitText();
-  addEventListener("hashchange", () => {
-    recall();
-    fitText();
-    parseText();
-  });
   await parseText();
   if (!state.result) byId("text").focus();
 }

@@ -1,4 +1,4 @@
-// The list of sentences: in the order of the text or by doubt.
+// The list of sentences: in the order of the text or by doubt, and those that a search has found.
 
 import { element, percent, visible } from "./elements.js";
 
@@ -11,8 +11,8 @@ export function certainty(sentence) {
 }
 
 // The places of the sentences in the order of the list.
-export function listed(sentences, { byDoubt }) {
-  const places = sentences.map((_, place) => place);
+export function listed(sentences, { byDoubt, matches }) {
+  const places = sentences.map((_, place) => place).filter((place) => !matches || matches.has(place));
   if (!byDoubt) return places;
   const values = sentences.map((sentence) => certainty(sentence) ?? 1);
   return places.sort((a, b) => values[a] - values[b]);

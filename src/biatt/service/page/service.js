@@ -11,6 +11,7 @@ export class ServiceError extends Error {
 
 export const models = () => answer("models");
 export const parse = (request, signal) => answer("parse", request, signal);
+export const search = (request, signal) => answer("search", request, signal);
 
 export async function isAlive() {
   try {

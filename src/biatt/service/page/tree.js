@@ -25,7 +25,7 @@ function textWidth(text, size) {
 
 // The tree as an SVG element with its geometry, for `Pointer` and for what is drawn over it.
 //
-// `marks` has sets of words: fixed, and changed (arcs that differ from the tree before).
+// `marks` has sets of words: fixed, changed (arcs that differ from the tree before) and found (by a search).
 export class Tree {
   constructor(sentence, { wrap, marks }) {
     this.sentence = sentence;
@@ -78,7 +78,7 @@ export class Tree {
       svg(
         "g",
         { class: "words" },
-        words.map((word, i) => this.#drawnWord(word, forms[i])),
+        words.map((word, i) => this.#drawnWord(word, forms[i], marks)),
       ),
       svg(
         "g",
@@ -124,12 +124,12 @@ export class Tree {
     );
   }
 
-  #drawnWord(word, form) {
+  #drawnWord(word, form, marks) {
     const { x, y, half } = this.places[word.id];
     return svg(
       "g",
       {
-        class: "word",
+        class: marks.found.has(word.id) ? "word found" : "word",
         "data-word": word.id,
         role: "button",
         tabindex: -1,

@@ -12,8 +12,9 @@ const LEAST = 0.005; // candidates less probable than this are not listed
 export function candidateHeads(attention, word, fixed) {
   if (!attention) return [];
   const row = attention.agreement[word.id - 1];
-  const calibrated = !fixed && word.head !== null && word.arc_probability !== undefined && row[word.head] < 1;
-  const scale = calibrated ? (1 - word.arc_probability) / (1 - row[word.head]) : 1;
+  const calibrated = !fixed && word.head !== null && word.arc_probability !== undefined;
+  const rest = calibrated ? 1 - row[word.head] : 1;
+  const scale = calibrated && rest > 0 ? (1 - word.arc_probability) / rest : 1;
   return row
     .map((share, head) => [head, calibrated && head === word.head ? word.arc_probability : scale * share])
     .filter(([head, probability]) => head !== word.id && probability >= LEAST)
@@ -140,5 +141,27 @@ function candidate(name, head, probability, word, actions) {
     element("span", { class: "bar", style: `--share: ${probability}` }),
     element("span", { class: "share" }, percent(probability)),
     element("span", { class: "hidden" }, isHead ? "is the head" : "make it the head"),
+  );
+}
+
+// What stands in the place of the panel while no word is chosen.
+export function legend() {
+  const line = (kind, text) => element("li", null, element("span", { class: `sample ${kind}` }), text);
+  return element(
+    "div",
+    { class: "legend" },
+    element(
+      "p",
+      null,
+      "Point at a word, tap it, or move with the arrow keys, to see what the parser thinks of it. Drag a word to another one to correct its head.",
+    ),
+    element(
+      "ul",
+      null,
+      line("", "the thicker, the more certain"),
+      line("doubtful", "doubtful: less than 80 %"),
+      line("crossing", "crosses another arc"),
+      line("fixed", "✓ corrected, and kept"),
+    ),
   );
 }
