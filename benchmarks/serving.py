@@ -40,8 +40,8 @@ LATENCY_ROUNDS, LATENCY_SECONDS = 3, 3
 WARM_SECONDS = 5
 PARSED_WORDS = 10_000  # at least, in each measurement of `biatt parse`
 
-# wrk sends the bodies of a file in turn, and prints what it has counted as JSON.
-SCRIPT = """
+# wrk sends the bodies of a file in turn,
+SEND = """
 local bodies, at = {}, 0
 for line in io.lines(%(bodies)s) do bodies[#bodies + 1] = line end
 local headers = {["Content-Type"] = "application/json"}
@@ -49,10 +49,13 @@ request = function()
   at = at %% #bodies + 1
   return wrk.format("POST", "/parse", headers, bodies[at])
 end
+"""
+# and prints what it has counted as JSON.
+COUNT = """
 done = function(summary, latency)
   local e = summary.errors
   io.write(string.format(
-    'RESULT {"requests": %%d, "seconds": %%f, "errors": %%d, "median_ms": %%f, "p99_ms": %%f}\\n',
+    'RESULT {"requests": %d, "seconds": %f, "errors": %d, "median_ms": %f, "p99_ms": %f}\\n',
     summary.requests, summary.duration / 1e6, e.connect + e.read + e.write + e.status + e.timeout,
     latency:percentile(50) / 1000, latency:percentile(99) / 1000))
 end
@@ -164,10 +167,10 @@ def serving(options: argparse.Namespace) -> Iterator[tuple[subprocess.Popen[str]
 def wrk(
     address: str, sentences: list[list[str]], folder: Path, *, clients: int, seconds: int
 ) -> dict[str, Any]:
-    """What wrk counts: requests, errors, seconds, latency."""
+    """What wrk counts: requests, errors, seconds, latency. Without sentences, it gets the address itself."""
     bodies, script = folder / "bodies.jsonl", folder / "script.lua"
     bodies.write_text("".join(json.dumps({"tokens": [words]}) + "\n" for words in sentences))
-    script.write_text(SCRIPT % {"bodies": json.dumps(str(bodies))})
+    script.write_text((SEND % {"bodies": json.dumps(str(bodies))} if sentences else "") + COUNT)
     command = ["wrk", "-t1", f"-c{clients}", f"-d{seconds}s", "--timeout", "30s", "-s", str(script), address]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     result: dict[str, Any] = json.loads(done.stdout.partition("RESULT ")[2])
@@ -200,9 +203,11 @@ def one_client(
     service_cpu = cpu_seconds(process)
     served = wrk(address, [words], folder, clients=1, seconds=LATENCY_SECONDS)
     service_cpu = cpu_seconds(process) - service_cpu
+    health = wrk(f"{address}health", [], folder, clients=1, seconds=LATENCY_SECONDS)
     return {
         "parser_ms": 1000 * median(times),
         "service_ms": served["median_ms"],
+        "health_ms": health["median_ms"],
         "allowed_ms": 1.5 * 1000 * median(times) + 5,
         "parser_cpu_ms": 1000 * cpu / LATENCY_CALLS,
         "service_cpu_ms": 1000 * service_cpu / served["requests"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -9,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from statistics import median
 
 import pytest
 
@@ -71,6 +73,20 @@ def test_r(address: str) -> None:
         pytest.skip("the R packages httr2 and jsonlite are not installed")
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("1 The ")
+
+
+def test_the_figures_of_the_page_are_those_of_the_benchmark() -> None:
+    results = json.loads((ROOT / "benchmarks" / "serving.json").read_text(encoding="utf-8"))
+    load, one = results["load"], results["one_client"]
+    text = PAGE.read_text(encoding="utf-8")
+    figures = [
+        f"{load['requests']:,} requests, {load['errors']} errors, {load['share_of_biatt_parse']:.0%}",
+        f"{load['resident_mib_before']:.1f} MiB, {load['resident_mib_after']:.1f} MiB",
+        f"{median(one['service_cpu_ms']):.1f} ms; the parser itself {median(one['parser_cpu_ms']):.1f} ms",
+        f"{median(one['service_ms']):.1f} ms, of which {median(one['health_ms']):.1f} ms are",
+        f"the parser itself {median(one['parser_ms']):.1f} ms",
+    ]
+    assert [figure for figure in figures if figure.replace("%", " %") not in text] == []
 
 
 def test_the_container_is_made_of_files_that_exist() -> None:
