@@ -320,6 +320,7 @@ def test_downloads_are_what_is_shown(open_page: Open) -> None:
     texts = ["".join(text.itertext()) for text in picture.iter("{http://www.w3.org/2000/svg}text")]
     assert set(SENTENCE.split()) <= set(texts)
     assert saved(page, "png").startswith(b"\x89PNG")
+    assert not page.locator("#save-png").is_visible()
 
 
 def test_the_address_has_the_text_and_no_server_sees_it(open_page: Open) -> None:
@@ -445,7 +446,8 @@ def test_a_narrow_telephone_shows_everything(open_page: Open) -> None:
         page.click(f"#tab-{view}")
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     page.click("#tab-word")
-    for part in ("#text", "#decoder", "#rank", "#undo", "#downloads summary", "#head-choice"):
+    page.click("#downloads summary")
+    for part in ("#text", "#decoder", "#rank", "#undo", "#downloads summary", "#save-png", "#head-choice"):
         box = page.locator(part).bounding_box()
         assert box["x"] >= 0
         assert math.floor(box["x"] + box["width"]) <= 320

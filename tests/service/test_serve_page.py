@@ -41,7 +41,7 @@ def address() -> Iterator[str]:
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
 def test_curl(address: str, tmp_path: Path) -> None:
     lines = "".join(calls("sh")).strip().splitlines()
-    assert len(lines) == 6
+    assert len(lines) == 7
     for line in lines:
         command = line.replace(ADDRESS, address).replace(
             "curl ", "curl --fail-with-body --silent --noproxy '*' "

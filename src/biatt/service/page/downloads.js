@@ -1,6 +1,7 @@
 // Files to keep: CoNLL-U and JSON of all sentences, SVG and PNG of the tree that is shown.
 
 import { toConllu } from "./conllu.js";
+import { svg } from "./elements.js";
 import { FONTS } from "./tree.js";
 
 const SCALE = 2; // pixels of a PNG for each pixel of the picture
@@ -11,7 +12,6 @@ const STYLED = [
   "stroke-dasharray",
   "stroke-opacity",
   "fill-opacity",
-  "opacity",
   "font-size",
   "font-style",
   "font-weight",
@@ -51,6 +51,7 @@ export async function savePng(picture) {
 
 // The picture as a document of its own: with the colours that it has now, and without what is only for the page.
 function standalone(picture) {
+  const isPointing = picture.classList.replace("pointing", "copied"); // no word is chosen in a file
   const copy = picture.cloneNode(true);
   const copies = copy.querySelectorAll("*");
   picture.querySelectorAll("*").forEach((part, i) => {
@@ -60,14 +61,15 @@ function standalone(picture) {
       STYLED.map((name) => `${name}: ${style.getPropertyValue(name)}`).join("; "),
     );
   });
+  if (isPointing) picture.classList.replace("copied", "pointing");
   for (const part of copy.querySelectorAll(".overlay, .reach, .word rect")) part.remove();
   for (const part of copy.querySelectorAll("[tabindex]")) {
     for (const name of ["tabindex", "role", "aria-pressed"]) part.removeAttribute(name);
   }
   copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
-  copy.setAttribute(
-    "style",
-    `font-family: ${FONTS}; background: ${getComputedStyle(picture).backgroundColor}`,
+  copy.setAttribute("style", `font-family: ${FONTS}; text-anchor: middle`);
+  copy.prepend(
+    svg("rect", { width: "100%", height: "100%", fill: getComputedStyle(picture).backgroundColor }),
   );
   return new XMLSerializer().serializeToString(copy);
 }

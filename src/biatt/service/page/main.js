@@ -346,8 +346,13 @@ function handleControls() {
   byId("save-json").addEventListener("click", () => saveJson(state.result));
   byId("save-svg").addEventListener("click", () => saveSvg(tree.element));
   byId("save-png").addEventListener("click", () => savePng(tree.element));
-  byId("downloads").addEventListener("click", (event) => {
-    if (event.target.closest("button")) byId("downloads").open = false;
+  addEventListener("click", (event) => {
+    if (!event.target.closest("#downloads summary")) byId("downloads").open = false;
+  });
+  byId("downloads").addEventListener("keydown", (event) => {
+    if (event.key !== "Escape") return;
+    byId("downloads").open = false;
+    byId("downloads").querySelector("summary").focus();
   });
   byId("view-word").addEventListener("keydown", (event) => {
     if (event.key === "Escape" && state.word) focusWord(tree, state.word);

@@ -21,9 +21,7 @@ export function showRank(trees, rank) {
   byId("rank-number").textContent = number;
   slider.setAttribute("aria-valuetext", number);
   byId("rank-change").replaceChildren(
-    rank
-      ? changeList(trees[rank], trees[rank - 1])
-      : "The most probable tree. Move the slider to see the next ones.",
+    rank ? changeList(trees[rank], trees[rank - 1]) : "The most probable tree",
   );
 }
 

@@ -4,7 +4,7 @@ import { joined } from "./conllu.js";
 import { element, percent, visible } from "./elements.js";
 
 const MOST_HEADS = 4; // candidates that are listed
-const LEAST = 0.005; // candidates less probable than this are not listed
+const LEAST = 0.005; // other heads with less attention than this are not listed
 
 // The most probable heads of a word: pairs of a head and its probability, the best first.
 //
@@ -16,8 +16,9 @@ export function candidateHeads(attention, word, fixed) {
   const rest = calibrated ? 1 - row[word.head] : 1;
   const scale = calibrated && rest > 0 ? (1 - word.arc_probability) / rest : 1;
   return row
-    .map((share, head) => [head, calibrated && head === word.head ? word.arc_probability : scale * share])
-    .filter(([head, probability]) => head !== word.id && probability >= LEAST)
+    .map((share, head) => [head, share])
+    .filter(([head, share]) => head !== word.id && (head === word.head || share >= LEAST))
+    .map(([head, share]) => [head, calibrated && head === word.head ? word.arc_probability : scale * share])
     .sort((a, b) => b[1] - a[1])
     .slice(0, MOST_HEADS);
 }
