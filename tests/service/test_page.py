@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,10 +15,13 @@ import pytest
 
 pytest.importorskip("fastapi", reason="the service needs the extra `serve`")
 
+import httpx
+
 import biatt
 from biatt.data.arcs import is_tree
 from biatt.data.conll import reads
 from biatt.data.document import Document
+from biatt.service.app import PAGE
 from biatt.service.limits import Limits
 from browsers import PATIENCE, chromium, serious_faults
 from services import running, toy_parser
@@ -25,7 +29,7 @@ from services import running, toy_parser
 pytestmark = pytest.mark.slow
 
 SENTENCE = "the old cat sleeps near a small dog"
-LIMITS = Limits(sentence_words=60)
+LIMITS = Limits(sentence_words=60, words=400)
 
 
 @pytest.fixture(scope="module")
@@ -163,13 +167,22 @@ def test_hostile_words_stay_text(open_page: Open) -> None:
     assert page.locator("main script, main img").count() == 0
 
 
-def test_the_decoder_can_be_changed(open_page: Open) -> None:
+@pytest.mark.parametrize("decoder", ["projective", "argmax"])
+def test_the_decoder_can_be_changed(open_page: Open, decoder: str) -> None:
     page = open_page(conllu(" ".join([SENTENCE] * 2)))
-    page.select_option("#decoder", "projective")
+    page.select_option("#decoder", decoder)
     page.wait_for_selector("#rank:disabled", state="attached")
     parsed(page)
-    assert page.locator("#tree .arc.crossing").count() == 0
-    assert "decoder=projective" in page.url
+    if decoder == "projective":
+        assert page.locator("#tree .arc.crossing").count() == 0
+    assert f"decoder={decoder}" in page.url
+
+
+def test_sentences_too_long_for_ten_trees_have_one(open_page: Open) -> None:
+    page = open_page(conllu(" ".join([SENTENCE] * 6)))
+    assert page.locator("#tree .word").count() == 48
+    assert page.locator("#rank").is_disabled()
+    open_page.faults.clear()  # type: ignore[attr-defined]  # the browser reports the status 413
 
 
 # What the parser thinks
@@ -258,6 +271,21 @@ def test_corrections_are_kept_when_the_text_changes(open_page: Open) -> None:
     assert page.locator("#tree .arc.fixed").count() >= 1
 
 
+def test_another_decoder_that_finds_no_such_tree_says_so(open_page: Open) -> None:
+    page = open_page(conllu("a b c d"))
+    for number, head in ((1, 3), (2, 4)):  # they cross
+        word(page, number).click()
+        page.select_option("#head-choice", str(head))
+        page.wait_for_selector(f'#tree .arc.fixed[data-word="{number}"]', state="attached")
+    page.select_option("#decoder", "projective")
+    page.wait_for_selector("#status:has-text('Not possible')")
+    page.select_option("#decoder", "mst")
+    page.wait_for_selector("#status:has-text('1 sentence')")
+    parsed(page)
+    assert heads(page)[:2] == [3, 4]
+    open_page.faults.clear()  # type: ignore[attr-defined]  # the browser reports the status 422
+
+
 def test_arcs_that_no_tree_can_have_are_refused(open_page: Open) -> None:
     page = open_page(conllu("a b c"))
     word(page, 1).click()
@@ -321,6 +349,25 @@ def test_downloads_are_what_is_shown(open_page: Open) -> None:
     assert set(SENTENCE.split()) <= set(texts)
     assert saved(page, "png").startswith(b"\x89PNG")
     assert not page.locator("#save-png").is_visible()
+
+
+MANY_LINES = (
+    "# sent_id = s1\n# text = don't go\n"
+    "1-2\tdon't\t_\t_\t_\t_\t_\t_\t_\tA=b\n"
+    "1\tdo\tdo\tAUX\tVB\tMood=Imp|VerbForm=Fin\t_\t_\t_\t_\n"
+    "2\tn't\tnot\tPART\tRB\t_\t_\t_\t_\t_\n"
+    "2.1\tyou\tyou\tPRON\t_\t_\t_\t_\t3:nsubj\t_\n"
+    "3\tgo\tgo\tVERB\tVB\t_\t_\t_\t_\tSpaceAfter=No|B\n\n"
+)
+
+
+def test_conllu_is_written_as_the_service_does(open_page: Open, address: str) -> None:
+    page = open_page(MANY_LINES)
+    request = {"conllu": MANY_LINES, "model": "toy"}
+    answer = httpx.post(
+        f"{address}/parse", json=request, headers={"Accept": "text/x-conllu"}, timeout=None, trust_env=False
+    )
+    assert saved(page, "conllu").decode() == answer.text
 
 
 def test_the_address_has_the_text_and_no_server_sees_it(open_page: Open) -> None:
@@ -423,6 +470,20 @@ def test_nothing_moves_while_parsing(open_page: Open) -> None:
 
 
 # Everybody
+
+
+LINK = r"""(?:\b(?:src|href)=|from |import |fetch\(|answer\()["']([^"']+)["']"""
+
+
+def test_all_addresses_are_relative_and_of_the_page() -> None:
+    """So that it works offline and under a path prefix."""
+    for path in PAGE.iterdir():
+        text = path.read_text(encoding="utf-8").replace("http://www.w3.org/2000/svg", "")
+        assert "//" not in re.sub(r"(^|\s)//.*", "", text), path.name
+        for link in re.findall(LINK, text):
+            assert not link.startswith("/"), (path.name, link)
+            file = PAGE / link
+            assert file.exists() or link in ("docs", "health", "models", "parse", "search"), (path.name, link)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

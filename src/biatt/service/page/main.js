@@ -2,12 +2,13 @@
 
 import { copyLink, recall, remember } from "./address.js";
 import { AttentionMaps } from "./attention.js";
-import { looksLikeConllu, toConllu } from "./conllu.js";
+import { looksLikeConllu } from "./conllu.js";
 import { Corrections, sentenceKeys } from "./corrections.js";
 import { saveConllu, saveJson, savePng, saveSvg } from "./downloads.js";
 import { byId, counted, element } from "./elements.js";
 import { Finder } from "./finding.js";
 import { focusWord, handleTree, makeReachable } from "./handling.js";
+import { manner, treesOf } from "./parsing.js";
 import { changes, showRank } from "./ranks.js";
 import { fillList, listed } from "./sentences.js";
 import * as service from "./service.js";
@@ -19,7 +20,6 @@ import { candidateHeads, legend, wordPanel } from "./word.js";
 
 const PAUSE = 250; // milliseconds without typing until the text is parsed
 const PATIENCE = 300; // milliseconds until the page says that it waits
-const MOST_TREES = 10;
 const EXAMPLES = [
   "She saw the man with a telescope from the old library.",
   "I shot an elephant in my pajamas. How he got there, nobody knows. Flying planes can be dangerous.",
@@ -82,85 +82,44 @@ async function parseText() {
   }
 }
 
-function manner() {
-  return { model: byId("model").value || null, decoder: byId("decoder").value };
-}
-
 function summary() {
   const { sentences } = state.result;
   const words = sentences.reduce((sum, sentence) => sum + sentence.words.length, 0);
   return `${counted(sentences.length, "sentence")}, ${counted(words, "word")}`;
 }
 
+// Parse the corrected sentences around their fixed arcs. Those of which this decoder finds no tree stay as they are.
 async function reparseCorrected(signal) {
   for (const [place, key] of state.keys.entries()) {
-    if (corrections.of(key).size)
+    if (!corrections.of(key).size) continue;
+    try {
       state.result.sentences[place] = (await parseSentence(place, signal)).trees[0];
+    } catch (error) {
+      if (error.kind !== "refused") throw error;
+    }
   }
 }
 
 // Sentence → trees
 
-// Parse one sentence around its fixed arcs: its best trees, and the attention if it is not too large.
-async function parseSentence(place, signal) {
-  const sentence = state.result.sentences[place];
-  const fixed = [...corrections.of(state.keys[place])].map(([word, arc]) => ({ word, ...arc }));
-  const request = {
-    conllu: toConllu([sentence]),
-    ...manner(),
-    confidence: true,
-    k_best: byId("decoder").value === "mst" ? MOST_TREES : 1,
-    attention: true,
-    fixed,
-  };
-  const answer = await service.parse(request, signal).catch((error) => {
-    if (!error.fields?.includes("attention")) throw error;
-    return service.parse({ ...request, attention: false }, signal);
-  });
-  const trees = (answer.k_best?.[0] ?? answer.sentences).map((found) => ({
-    ...sentence,
-    log_probability: found.log_probability,
-    entropy: found.entropy,
-    words: sentence.words.map((word, i) => ({ ...word, ...partsOfTree(found.words[i]) })),
-  }));
-  return { trees, attention: answer.attention?.[0] ?? null };
+function parseSentence(place, signal) {
+  return treesOf(state.result.sentences[place], corrections.of(state.keys[place]), signal);
 }
 
-// What a tree says of a word; places in the text and tags are those of the whole text's answer.
-function partsOfTree({
-  head,
-  deprel,
-  confidence,
-  head_probability,
-  arc_probability,
-  relation_probability,
-  agreement,
-}) {
-  return { head, deprel, confidence, head_probability, arc_probability, relation_probability, agreement };
-}
-
-async function openSentence(place, { word = null } = {}) {
+async function openSentence(place) {
   opening.abort();
   opening = new AbortController();
   const { signal } = opening;
-  Object.assign(state, {
-    place,
-    trees: [state.result.sentences[place]],
-    attention: null,
-    rank: 0,
-    word,
-    hovered: null,
-  });
+  const trees = [state.result.sentences[place]];
+  Object.assign(state, { place, trees, attention: null, rank: 0, word: null, hovered: null });
   draw();
   try {
-    const { trees, attention } = await parseSentence(place, signal);
+    const parsed = await parseSentence(place, signal);
     if (signal.aborted) return;
-    const fixed = corrections.of(state.keys[place]).size > 0;
-    state.trees = fixed ? trees : [state.result.sentences[place], ...trees.slice(1)];
-    state.attention = attention;
+    Object.assign(state, { trees: [...trees, ...parsed.trees.slice(1)], attention: parsed.attention });
     draw();
   } catch (error) {
-    showProblem(error, parseText);
+    showRefusal(error);
   }
 }
 
@@ -171,25 +130,29 @@ async function fix(word, arc) {
   try {
     await reparse(state.place, word);
   } catch (error) {
+    if (error.name === "AbortError") return; // a later step has taken its place
     corrections.drop();
     draw();
-    if (error.kind === "refused") say(`Not possible: ${error.message}`);
-    else showProblem(error, parseText);
+    showRefusal(error);
   }
+}
+
+function showRefusal(error) {
+  if (error.kind === "refused") say(`Not possible: ${error.message}`);
+  else showProblem(error, parseText);
 }
 
 async function step(direction) {
   const place = state.keys.indexOf(corrections[direction]());
   if (place < 0) return draw(); // the sentence is no longer in the text
-  await reparse(place, place === state.place ? state.word : null).catch((error) =>
-    showProblem(error, parseText),
-  );
+  await reparse(place, place === state.place ? state.word : null).catch(showRefusal);
 }
 
 // Parse a sentence around its fixed arcs, and show it.
 async function reparse(place, word) {
   opening.abort();
-  const { trees, attention } = await parseSentence(place);
+  opening = new AbortController();
+  const { trees, attention } = await parseSentence(place, opening.signal);
   state.result.sentences[place] = trees[0];
   Object.assign(state, { place, trees, attention, rank: 0, word, hovered: null });
   await finder.run(state.result.sentences);
@@ -207,7 +170,13 @@ async function findPattern() {
 
 // Drawing
 
-const fixedArcs = (place) => corrections.of(state.keys[place]);
+// The arcs that are fixed and that the tree has; another decoder can find none with all of them.
+function fixedArcs(place) {
+  const { words } = state.result.sentences[place];
+  return new Map(
+    [...corrections.of(state.keys[place])].filter(([word, { head }]) => words[word - 1].head === head),
+  );
+}
 
 function draw() {
   const focus = focused();
