@@ -21,7 +21,6 @@ sentences out of the silver text.
 from __future__ import annotations
 
 import argparse
-import json
 import subprocess
 import sys
 from collections.abc import Callable
@@ -29,7 +28,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import biatt
-from biatt.data.files import replacing
 from biatt.data.raw_text import raw_text
 from biatt.parser import Parser
 
@@ -37,7 +35,9 @@ HERE = Path(__file__).parent
 ROOT = HERE.parent
 RESULTS = HERE / "english"
 BIATT = Path(sys.executable).with_name("biatt")
-sys.path.insert(0, str(ROOT / "benchmarks"))
+sys.path[:0] = [str(HERE), str(ROOT / "benchmarks")]
+
+from result_lines import read_results, write_results  # noqa: E402
 
 LICENCE = "CC BY-SA 4.0"  # of the treebank
 SHARED = ("affixes=5", "tokeniser.noise=0.2", "tokeniser.hidden=96", "tokeniser.epochs=12")
@@ -129,7 +129,7 @@ def _train(data: Data, name: str, settings: tuple[str, ...], *options: object) -
         *(BIATT, "train", "--pipeline", "--train", data.split("train"), "--dev", data.split("dev")),
         *("--output", out, "--licence", LICENCE, "--set", *settings, *options, *resume),
     )
-    if name not in {result["name"] for result in _results()}:
+    if name not in {result["name"] for result in read_results(RESULTS)}:
         _keep({"name": name, "settings": settings, **_measured(out, data)})
 
 
@@ -169,18 +169,9 @@ def _noisy(parser: Parser, path: Path) -> float:
     return biatt.evaluate(gold, parser.parse(parser.sentences(raw_text(gold).split("\n\n")))).las
 
 
-def _results() -> list[dict[str, Any]]:
-    path = RESULTS / "results.jsonl"
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-
-
 def _keep(result: dict[str, Any]) -> None:
-    results = [*(item for item in _results() if item["name"] != result["name"]), result]
-    RESULTS.mkdir(exist_ok=True)
-    with replacing(RESULTS / "results.jsonl") as file:
-        file.write("".join(json.dumps(item) + "\n" for item in results).encode())
-    with replacing(RESULTS / "RESULTS.md") as file:
-        file.write(_table(results).encode())
+    results = [*(item for item in read_results(RESULTS) if item["name"] != result["name"]), result]
+    write_results(RESULTS, results, _table)
 
 
 def _table(results: list[dict[str, Any]]) -> str:

@@ -13,7 +13,6 @@ Test files are not read.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import subprocess
 import sys
@@ -21,12 +20,15 @@ from pathlib import Path
 from typing import Any
 
 import biatt
-from biatt.data.files import replacing
 from biatt.data.raw_text import raw_text
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
 RESULTS = HERE / "pipelines"
+sys.path[:0] = [str(HERE), str(ROOT / "benchmarks")]
+
+from result_lines import read_results, write_results  # noqa: E402
+
 TREEBANKS = ("portuguese-bosque", "french-sequoia", "korean-gsd")
 SETTINGS: tuple[str, ...] = ()  # other than the default
 METRICS = ("Sentences", "UPOS", "Lemmas", "UAS", "LAS")
@@ -38,7 +40,7 @@ def main(arguments: list[str] | None = None) -> None:
     options.runs.mkdir(parents=True, exist_ok=True)
     for treebank in options.names or TREEBANKS:
         for name, code in (("before", options.against), ("after", ROOT)):
-            if (treebank, name) in {(result["treebank"], result["code"]) for result in _results()}:
+            if (treebank, name) in {(result["treebank"], result["code"]) for result in read_results(RESULTS)}:
                 continue
             folder = options.runs / f"{treebank}-{name}"
             train, dev = (_split(options.treebanks / treebank, split) for split in ("train", "dev"))
@@ -107,24 +109,14 @@ def _commit(code: Path) -> str:
 
 
 def _cpu_name() -> str:
-    sys.path.insert(0, str(ROOT / "benchmarks"))
     from run import cpu_name
 
     return str(cpu_name())
 
 
-def _results() -> list[dict[str, Any]]:
-    path = RESULTS / "results.jsonl"
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-
-
 def _keep(result: dict[str, Any]) -> None:
-    results = [*_results(), result]
-    RESULTS.mkdir(exist_ok=True)
-    with replacing(RESULTS / "results.jsonl") as file:
-        file.write("".join(json.dumps(item) + "\n" for item in results).encode())
-    with replacing(RESULTS / "RESULTS.md") as file:
-        file.write(_table(results).encode())
+    results = [*read_results(RESULTS), result]
+    write_results(RESULTS, results, _table)
 
 
 def _table(results: list[dict[str, Any]]) -> str:
