@@ -114,6 +114,27 @@ def random_tokeniser(seed: int = 0, *, spaces: bool = False) -> Tokeniser:
 # Rows of E and relations of every random network.
 ROWS, RELATIONS = 9, 4
 
+# A CoNLL-U file with everything that the format allows: multiword token, empty node, odd FEATS and MISC.
+ODD_CONLLU = """\
+# newdoc
+# sent_id = 1
+# text = Il va au  bar.
+1	Il	il	PRON	PRP	Number=Sing|Person=3	2	nsubj	2:nsubj|2.1:nsubj	_
+2	va	aller	VERB	_	odd	0	root	0:root	Note|A=1|A=2
+2.1	va	aller	VERB	_	_	_	_	0:root	CopyOf=2
+3-4	au	_	_	_	Typo=Yes	_	_	_	SpacesAfter=\\s\\s
+3	à	à	ADP	_	_	5	case	_	_
+4	le	le	DET	_	_	5	det	_	_
+5	bar	bar	NOUN	_	_	2	obl	_	SpaceAfter=No
+6	.	.	PUNCT	_	_	_	_	_	_
+
+# newpar
+1	Non	_	_	_	_	_	_	_	_
+
+# only comments
+
+"""
+
 # Settings beyond the paper.
 LARGER: dict[str, Any] = {"layers": 2, "query_input": "memory", "pair_hidden": 5, "state_limit": 0.5}
 # Every network of the paper that the configuration can describe, hidden and embedding sizes aside; then the

@@ -15,29 +15,10 @@ from biatt.data.conll import dumps, reads
 from biatt.data.document import Document
 from biatt.data.sentence import Sentence
 from biatt.data.toy_treebank import generate
-from builders import random_parser
+from builders import ODD_CONLLU, random_parser
 
 SCHEMA = json.loads(files("biatt.data").joinpath("document.schema.json").read_text("utf-8"))
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
-FILE = """\
-# newdoc
-# sent_id = 1
-# text = Il va au  bar.
-1	Il	il	PRON	PRP	Number=Sing|Person=3	2	nsubj	2:nsubj|2.1:nsubj	_
-2	va	aller	VERB	_	odd	0	root	0:root	Note|A=1|A=2
-2.1	va	aller	VERB	_	_	_	_	0:root	CopyOf=2
-3-4	au	_	_	_	Typo=Yes	_	_	_	SpacesAfter=\\s\\s
-3	à	à	ADP	_	_	5	case	_	_
-4	le	le	DET	_	_	5	det	_	_
-5	bar	bar	NOUN	_	_	2	obl	_	SpaceAfter=No
-6	.	.	PUNCT	_	_	_	_	_	_
-
-# newpar
-1	Non	_	_	_	_	_	_	_	_
-
-# only comments
-
-"""
 
 
 def through_json(value: Any) -> Any:
@@ -50,10 +31,10 @@ def test_schema_is_one() -> None:
 
 
 def test_document_comes_back() -> None:
-    document = Document.from_sentences(reads(FILE))
+    document = Document.from_sentences(reads(ODD_CONLLU))
     again = Document.from_dict(through_json(document.to_dict()))
     assert again == document
-    assert dumps(again) == FILE
+    assert dumps(again) == ODD_CONLLU
     assert again.text == "Il va au  bar.\n\nNon\n"
     for before, after in zip(document.tokens, again.tokens, strict=True):
         assert (before.text, before.start_char) == (after.text, after.start_char)
@@ -61,7 +42,7 @@ def test_document_comes_back() -> None:
 
 
 def test_fields_are_those_of_the_schema() -> None:
-    first = Document.from_sentences(reads(FILE)).to_dict()["sentences"][0]
+    first = Document.from_sentences(reads(ODD_CONLLU)).to_dict()["sentences"][0]
     assert first["words"][0] == {
         "id": 1,
         "form": "Il",
@@ -92,7 +73,7 @@ def test_fields_are_those_of_the_schema() -> None:
 
 
 def test_sentence_comes_back_with_its_place() -> None:
-    for sentence in Document.from_sentences(reads(FILE)):
+    for sentence in Document.from_sentences(reads(ODD_CONLLU)):
         data = through_json(sentence.to_dict())
         again = Sentence.from_dict(data)
         assert again == sentence
@@ -102,7 +83,7 @@ def test_sentence_comes_back_with_its_place() -> None:
             data["end_char"],
         )
         assert [word.start_char for word in again] == [word.start_char for word in sentence]
-    VALIDATOR.validate([sentence.to_dict() for sentence in reads(FILE)])
+    VALIDATOR.validate([sentence.to_dict() for sentence in reads(ODD_CONLLU)])
 
 
 def test_probabilities_come_back() -> None:

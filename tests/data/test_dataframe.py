@@ -24,7 +24,7 @@ FILE = """\
 
 
 def test_table_has_a_row_for_each_word() -> None:
-    pytest.importorskip("pandas")
+    pytest.importorskip("pandas", reason="needs pandas")
     document = Document.from_sentences(reads(FILE))
     table = to_dataframe([document, document])
     assert table["document"].tolist() == [0, 0, 0, 1, 1, 1]
@@ -40,7 +40,7 @@ def test_table_has_a_row_for_each_word() -> None:
 
 
 def test_sentences_without_document_are_one_document() -> None:
-    pytest.importorskip("pandas")
+    pytest.importorskip("pandas", reason="needs pandas")
     sentences = reads(FILE)
     document = Document.from_sentences(reads(FILE))
     assert to_dataframe(sentences)["document"].tolist() == [0, 0, 0]
@@ -50,7 +50,7 @@ def test_sentences_without_document_are_one_document() -> None:
 
 
 def test_confidence_is_a_column() -> None:
-    pytest.importorskip("pandas")
+    pytest.importorskip("pandas", reason="needs pandas")
     parsed = list(random_parser().parse(generate(2), confidence=True))
     expected = [word.confidence for sentence in parsed for word in sentence]
     assert to_dataframe(parsed)["confidence"].tolist() == pytest.approx(expected)
@@ -58,7 +58,7 @@ def test_confidence_is_a_column() -> None:
 
 @pytest.mark.parametrize("wrong", [None, 3, ["text"], [None]])
 def test_other_things_are_refused(wrong: object) -> None:
-    pytest.importorskip("pandas")
+    pytest.importorskip("pandas", reason="needs pandas")
     with pytest.raises(TypeError, match="Sentences or documents were expected, not "):
         to_dataframe(wrong)  # type: ignore[arg-type]
 

@@ -11,31 +11,12 @@ from biatt.data.conll import dumps, reads
 from biatt.data.document import Document
 from biatt.data.sentence import Sentence
 from biatt.errors import FormatError
-
-FILE = """\
-# newdoc
-# sent_id = 1
-# text = Il va au  bar.
-1	Il	il	PRON	PRP	Number=Sing|Person=3	2	nsubj	2:nsubj|2.1:nsubj	_
-2	va	aller	VERB	_	odd	0	root	0:root	Note|A=1|A=2
-2.1	va	aller	VERB	_	_	_	_	0:root	CopyOf=2
-3-4	au	_	_	_	Typo=Yes	_	_	_	SpacesAfter=\\s\\s
-3	à	à	ADP	_	_	5	case	_	_
-4	le	le	DET	_	_	5	det	_	_
-5	bar	bar	NOUN	_	_	2	obl	_	SpaceAfter=No
-6	.	.	PUNCT	_	_	_	_	_	_
-
-# newpar
-1	Non	_	_	_	_	_	_	_	_
-
-# only comments
-
-"""
+from builders import ODD_CONLLU
 
 
 def broken(path: list[Any], value: Any) -> dict[str, Any]:
     """A document with another value at a place; ... removes it."""
-    data: Any = json.loads(json.dumps(Document.from_sentences(reads(FILE)).to_dict()))
+    data: Any = json.loads(json.dumps(Document.from_sentences(reads(ODD_CONLLU)).to_dict()))
     place = data
     for step in path[:-1]:
         place = place[step]
