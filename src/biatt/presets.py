@@ -95,6 +95,11 @@ def of_pipeline(config: Config) -> Config:
     )
 
 
+def trained_further(config: Config, network: ParserConfig) -> Config:
+    """The configuration with the network of a model that is trained further."""
+    return Config(network, of_pipeline(config).training if network.tags else config.training)
+
+
 PRESETS = {
     "paper": Config(),
     "best": BEST,

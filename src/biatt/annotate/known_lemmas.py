@@ -61,10 +61,17 @@ class KnownLemmas:
 
     def extended(self, words: Iterable[tuple[str, str, str]]) -> KnownLemmas:
         """With further words (form, UPOS, lemma); forms that are known keep their lemmas."""
-        table = {upos: dict(forms) for upos, forms in self.table.items()}
+        table: dict[str, dict[str, Sequence[str]]] = {}
         for form, upos, lemma in words:
             table.setdefault(upos, {}).setdefault(form, [lemma])
-        return KnownLemmas(table)
+        return self.joined(KnownLemmas(table))
+
+    def joined(self, others: KnownLemmas) -> KnownLemmas:
+        """With other known lemmas; forms that are known here keep theirs."""
+        tags = [*self.table, *(upos for upos in others.table if upos not in self.table)]
+        return KnownLemmas(
+            {upos: {**others.table.get(upos, {}), **self.table.get(upos, {})} for upos in tags}
+        )
 
     def choose(self, form: str, upos: str, rules: Sequence[str], scores: Floats) -> str:
         """The lemma of a word; `scores` are those of the rules.

@@ -35,6 +35,7 @@ class Origin:
     members: int = 1  # of an ensemble
     encoder: str | None = None
     silver: SilverFiles | None = None
+    start: str | None = None  # the model that the training began with
     label_accuracies: Mapping[str, Mapping[str, float]] = field(default_factory=dict)  # of tokeniser, tags
 
 
@@ -44,6 +45,7 @@ def model_card(config: Config, vocabulary: Vocabulary, origin: Origin, best: Map
     rows = {
         "training data": origin.train,
         "chosen by": origin.dev,
+        **({"begun with the weights of": origin.start} if origin.start else {}),
         **({"silver text": silver_summary(origin, best[SILVER])} if origin.silver else {}),
         "word vectors": origin.embeddings or "none",
         **({"contextual encoder": origin.encoder} if origin.encoder else {}),

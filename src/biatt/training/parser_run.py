@@ -45,9 +45,10 @@ from biatt.training.optimiser import Adam
 from biatt.training.plan import Stage
 from biatt.training.records import Record
 from biatt.training.run import NO_ROWS, Job, Run
-from biatt.training.silver import SilverEpoch, SilverFiles, SilverSentences, SilverText
+from biatt.training.silver import SilverEpoch, SilverSentences, SilverText
+from biatt.training.start import Start
 from biatt.training.treebank import Treebank, vocabulary_of
-from biatt.weights import NO_LABELS
+from biatt.weights import FROZEN, NO_LABELS
 
 NO_FROZEN: Mapping[str, NDArray[Any]] = MappingProxyType({})
 
@@ -61,6 +62,7 @@ class ParserInputs(NamedTuple):
     initial_rows: Mapping[int, NDArray[np.float32]] = NO_ROWS
     frozen: Mapping[str, NDArray[Any]] = NO_FROZEN  # weights that neither training nor checkpoints change
     encoder: EncoderInput | None = None
+    start: Start | None = None
 
 
 def parser_stages(
@@ -70,17 +72,24 @@ def parser_stages(
     vectors: WordVectors | None,
     origin: Origin,
     encoder: EncoderInput | None,
+    start: Start | None = None,
     *,
     search_rate: bool,
 ) -> list[Stage]:
     """The training of the parser, or of all members of an ensemble, which have consecutive seeds."""
-    vocabulary = vocabulary_of(treebank, config.model)
+    vocabulary = start.vocabulary if start else vocabulary_of(treebank, config.model)
     labels = labels_of(treebank.train) if config.model.tags else None
+    labels = start.labels if start else labels
     if labels and not labels.kinds:
         job.listener.message("The treebank has neither tags nor lemmas: the parser chooses none.")
         labels, config = None, replace(config, model=replace(config.model, tags=False))
-    vocabulary, silver = with_silver(vocabulary, labels, config, treebank, origin.silver)
+    silver = origin.silver and origin.silver.read(treebank.dev, relations=vocabulary.relations, labels=labels)
+    if silver and not start:
+        least, most = config.training.silver_min_count, config.training.silver_symbols
+        vocabulary = vocabulary.extended(silver.form_counts(), min_count=least, most=most)
     initial_rows, frozen = NO_ROWS, NO_FROZEN
+    if start:
+        frozen = {name: weight for name, weight in start.weights.items() if name in FROZEN}
     if vectors is not None and config.model.vector_width:
         words, frozen = vectors.frozen(config.model.vector_rows)
         vocabulary = vocabulary.with_vectors(words)
@@ -92,7 +101,7 @@ def parser_stages(
     if encoder:
         encoder.begin(job.out)
 
-    inputs = ParserInputs(vocabulary, labels, silver, initial_rows, frozen, encoder)
+    inputs = ParserInputs(vocabulary, labels, silver, initial_rows, frozen, encoder, start)
 
     def opened(number: int) -> ParserRun:
         seed = job.seed + number - 1
@@ -117,21 +126,6 @@ def parser_stages(
     ]
 
 
-def with_silver(
-    vocabulary: Vocabulary,
-    labels: Labels | None,
-    config: Config,
-    treebank: Treebank,
-    files: SilverFiles | None,
-) -> tuple[Vocabulary, SilverText | None]:
-    """The vocabulary with frequent words of the silver text, and that text, if there are files of it."""
-    if files is None:
-        return vocabulary, None
-    text = files.read(treebank.dev, relations=vocabulary.relations, labels=labels)
-    least, most = config.training.silver_min_count, config.training.silver_symbols
-    return vocabulary.extended(text.form_counts(), min_count=least, most=most), text
-
-
 class ParserRun(Run):
     """Trains one parser."""
 
@@ -154,7 +148,10 @@ class ParserRun(Run):
         self.vocabulary, self.labels = vocabulary, labels
         self.frozen, self.encoder = inputs.frozen, inputs.encoder
         self.silver = self._opened(inputs.silver, job)
+        self.start = inputs.start
         self.known_lemmas = KnownLemmas.of(treebank.train) if labels and "lemma" in labels.kinds else None
+        if inputs.start:
+            self.known_lemmas = inputs.start.lemmas(treebank.train)
         self.train_sentences = treebank.train
         self.train = self._encoded(treebank.train, cached=True)
         self.without_noise = self.train
@@ -252,7 +249,10 @@ class ParserRun(Run):
     def _initialise(self) -> Adam:
         if self.encoder:
             self.encoder.initialise(self.network.features, self.train)
-        return super()._initialise()
+        adam = super()._initialise()
+        if self.start:
+            self.network.load(self.start.weights)
+        return adam
 
     def encoder_rate(self, rate: float, epoch: int, done: float) -> float:
         """It rises over the first epoch, in which the parser's gradients still say little."""

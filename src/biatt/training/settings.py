@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import fields
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from biatt.config import Config, setting_names, with_settings
 from biatt.errors import ConfigError
@@ -17,7 +17,11 @@ from biatt.presets import (
     PipelineConfig,
     of_pipeline,
     preset,
+    trained_further,
 )
+
+if TYPE_CHECKING:
+    from biatt.training.start import Start
 
 PIPELINE_SETTINGS = ("tokeniser.",)
 
@@ -36,19 +40,31 @@ def configurations(
     hidden: str | None = None,
     pipeline: bool = False,
     draft: bool = False,
+    start: Start | None = None,
 ) -> tuple[Config, PipelineConfig | None]:
-    """The configurations of a parser and, if asked for, of the rest of a pipeline; a draft is a pipeline."""
+    """The configurations of a parser and, if asked for, of the rest of a pipeline; a draft is a pipeline.
+
+    `start` is a model that is trained further: its network and its tokeniser stay.
+    """
     of_others = [text for text in settings if text.startswith(PIPELINE_SETTINGS)]
     if of_others and not (pipeline or draft):
         raise ConfigError(f"The setting '{of_others[0]}' is about --pipeline.")
     if draft and (preset_name or hidden):
         raise ConfigError("--draft has a preset and a hidden size of its own; --set changes its settings.")
+    if start and draft:
+        raise ConfigError("--draft trains a network of its own, so it has no --start.")
+    if start and start.tokeniser and of_others:
+        raise ConfigError(f"The tokeniser of {start.name} stays as it is, so {of_others[0]} cannot be set.")
     of_parser = [text for text in settings if text not in of_others]
     if draft:
         return with_settings(DRAFT, of_parser), DRAFT_PIPELINE.with_settings(of_others)
     if hidden is not None:
         of_parser.append(f"hidden={hidden_size(hidden)}")
     config = preset(preset_name or DEFAULT_PRESET)
+    if start:
+        config = with_settings(trained_further(config, start.network), of_parser)
+        start.check_network(config)
+        return config, PipelineConfig().with_settings(of_others) if pipeline else None
     if not pipeline:
         return with_settings(config, of_parser), None
     return with_settings(of_pipeline(config), of_parser), PipelineConfig().with_settings(of_others)

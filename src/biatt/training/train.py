@@ -16,7 +16,7 @@ from biatt.fit_confidence import ConfidenceFit
 from biatt.model_folder import TOKENISER, is_finished, member_folder
 from biatt.options import DEFAULT_PRESET
 from biatt.parser import Parser
-from biatt.presets import PipelineConfig, of_pipeline, preset
+from biatt.presets import PipelineConfig, of_pipeline, preset, trained_further
 from biatt.training.card import SILVER, Origin, label_accuracies, model_card
 from biatt.training.claim import claimed
 from biatt.training.fingerprint import digest_of_files, fingerprint_of
@@ -28,6 +28,7 @@ from biatt.training.treebank import Treebank, read_treebank
 if TYPE_CHECKING:
     from biatt.training.encoder import EncoderInput
     from biatt.training.run import Job
+    from biatt.training.start import Start
 
 
 def train(
@@ -35,23 +36,27 @@ def train(
     dev_fraction: float = 0.05, sample_words: int | None = None, config: Config | None = None,
     embeddings: str | Path | None = None, encoder: str | Path | None = None, bundle_encoder: bool = False,
     features: str | Path | None = None, silver: Sequence[str | Path] = (), exclude: Sequence[str | Path] = (),
+    start: str | Path | None = None,
     pipeline: PipelineConfig | None = None, ensemble: int = 1, search_rate: bool = False, seed: int = 1,
     threads: int = 1, device: str = "cpu", resume: bool = False, licence: str = "not stated",
     command: str = "", listener: Listener | None = None,
 ) -> Parser:  # fmt: skip
     """Train a model on CoNLL files and write it to the folder `out`; returns its parser.
 
-    Without `config`, the preset is best. Without `dev`, a random `dev_fraction` of the training sentences is
-    held out, as in the paper. With `sample_words`, the model is trained on random sentences of about so many
-    words. `encoder` is the folder of a contextual encoder, which `bundle_encoder` copies into the model, and
-    `features` one for its features. `silver` are files that another model has annotated, without the
-    sentences of dev and of the files to `exclude`. With `pipeline`, the parser chooses tags and lemmas too,
-    and a tokeniser is trained. `ensemble` is a number of parsers with consecutive seeds, whose probabilities
-    are averaged. `resume` continues an interrupted training. `licence` and `command` are for the card.
+    Without `config`, the preset is best. Without `dev`, a random `dev_fraction` of the training sentences
+    is held out, as in the paper. With `sample_words`, the model is trained on random sentences of about
+    so many words. `encoder` is the folder of a contextual encoder, which `bundle_encoder` copies into the
+    model, and `features` one for its features. `silver` are files that another model has annotated,
+    without the sentences of dev and of the files to `exclude`. `start` is a model that is trained
+    further: its network, vocabulary and tokeniser stay, and `config` must have the same network. With
+    `pipeline`, the parser chooses tags and lemmas too, and a tokeniser is trained. `ensemble` is a number
+    of parsers with consecutive seeds, whose probabilities are averaged. `resume` continues an interrupted
+    training. `licence` and `command` are for the card.
     """
     from biatt.network.scoring import torch_device  # says what to install if there is no torch
     from biatt.training.encoder import checksum, description, open_encoder
     from biatt.training.run import Job
+    from biatt.training.start import Start
 
     _check_numbers(seed=seed, threads=threads, ensemble=ensemble)
     torch_device(device)  # an error now is better than one after hours of training
@@ -59,17 +64,20 @@ def train(
     treebank = read_treebank(files, dev, dev_fraction=dev_fraction, seed=seed, spaces=pipeline is not None)
     treebank = treebank.sampled(sample_words, seed=seed) if sample_words else treebank
     vectors = read_vectors(embeddings) if embeddings else None
-    config, out = _with_vectors(_completed(config, pipeline), vectors, embeddings), Path(out)
+    begun = Start.load(start) if start else None
+    _check_start(begun, embeddings, encoder, ensemble)
+    config, out = _with_vectors(_completed(config, pipeline, begun), vectors, embeddings), Path(out)
     config, contextual = open_encoder(encoder, config, bundle_encoder, features, out, device, ensemble)
     texts = _silver_files(config, silver, exclude)
-    digests = [checksum(contextual), *map(digest_of_files, texts or ())]
+    digests = [checksum(contextual), begun and begun.digest(), *map(digest_of_files, texts or ())]
     options = [config, ensemble, pipeline, seed, threads, search_rate, *digests]
     fingerprint = fingerprint_of(options, vectors, treebank.train, treebank.dev)
     sources = treebank.train_files, treebank.dev_file, str(embeddings) if embeddings else None
     origin = Origin(*sources, seed, threads, licence, command, ensemble, description(contextual), texts)
+    origin = replace(origin, start=begun and begun.name)
     with claimed(out, fingerprint, resume=resume):
         job = Job(out, fingerprint, seed, threads, listener or Silent(), device)
-        _train_networks(job, config, pipeline, treebank, vectors, origin, contextual, search_rate)
+        _train_networks(job, config, pipeline, treebank, vectors, origin, contextual, begun, search_rate)
         return _finished(job, treebank, origin, contextual)
 
 
@@ -82,7 +90,18 @@ def _check_numbers(*, seed: int, threads: int, ensemble: int) -> None:
         raise ConfigError("ensemble must be at least 1.")
 
 
-def _completed(config: Config | None, pipeline: PipelineConfig | None) -> Config:
+def _check_start(
+    start: Start | None, embeddings: str | Path | None, encoder: str | Path | None, ensemble: int
+) -> None:
+    if start and (embeddings or encoder or ensemble > 1):
+        raise ConfigError("A model that is trained further takes neither vectors, encoder nor ensemble.")
+
+
+def _completed(config: Config | None, pipeline: PipelineConfig | None, start: Start | None) -> Config:
+    if start:
+        config = config or trained_further(preset(DEFAULT_PRESET), start.network)
+        start.check_network(config)
+        return config
     config = config or preset(DEFAULT_PRESET)
     return config if pipeline is None or config.model.tags else of_pipeline(config)
 
@@ -129,6 +148,7 @@ def _train_networks(
     vectors: WordVectors | None,
     origin: Origin,
     encoder: EncoderInput | None,
+    start: Start | None,
     search_rate: bool,
 ) -> None:
     """Train those networks that are not finished."""
@@ -136,11 +156,15 @@ def _train_networks(
     from biatt.training.pipeline import tokeniser_run
     from biatt.training.plan import Stage, train_in_order
 
+    if start and start.tokeniser:
+        pipeline = None
+        if not is_finished(job.out / TOKENISER):
+            start.tokeniser.save(job.out / TOKENISER)
     parts = [job.out, *(member_folder(job.out, number) for number in range(2, origin.members + 1))]
     if all(map(is_finished, [*parts, job.out / TOKENISER] if pipeline else parts)):
         job.listener.message(f"{job.out} is already trained.")
         return
-    stages = parser_stages(job, config, treebank, vectors, origin, encoder, search_rate=search_rate)
+    stages = parser_stages(job, config, treebank, vectors, origin, encoder, start, search_rate=search_rate)
     if pipeline:
         make_run = partial(tokeniser_run, job, pipeline.tokeniser, treebank)
         stages.insert(0, Stage("tokeniser", job.out / TOKENISER, make_run))

@@ -92,6 +92,14 @@ Exclude = Annotated[
         help="Files whose sentences must not be among the silver ones, such as test data.",
     ),
 ]
+Start = Annotated[
+    str | None,
+    input_option(
+        metavar="MODEL",
+        help="Train this model further, e.g. on text of another kind: its network, words, tags, relations "
+        "and tokeniser stay.",
+    ),
+]
 Seed = Annotated[
     int, running_option(min=0, metavar="N", help="Same seed, same machine, same threads: same weights.")
 ]
@@ -144,6 +152,7 @@ def train(
     output: Output,
     dev: Dev = None,
     dev_fraction: DevFraction = 0.05,
+    start: Start = None,
     preset: Preset = None,
     hidden: Hidden = None,
     pipeline: Pipeline = False,
@@ -173,8 +182,18 @@ def train(
     from biatt.training.progress import Display
     from biatt.training.settings import configurations
 
+    begun = None
+    if start:
+        from biatt.training.start import Start as Begun
+
+        begun = Begun.load(start)
     config, pipeline_config = configurations(
-        set or [], preset_name=preset, hidden=hidden, pipeline=pipeline, draft=draft
+        set or [],
+        preset_name=preset,
+        hidden=hidden,
+        pipeline=pipeline,
+        draft=draft,
+        start=begun,
     )
     with Display() as display:
         biatt.train(
@@ -182,7 +201,8 @@ def train(
             sample_words=DRAFT_WORDS if draft else None, config=config,
             pipeline=pipeline_config, ensemble=ensemble, search_rate=search_rate,
             embeddings=embeddings, encoder=encoder, bundle_encoder=bundle_encoder, features=features,
-            silver=silver or [], exclude=exclude or [], seed=seed, threads=threads, device=device,
-            resume=resume, licence=licence, command=shlex.join(["biatt", *sys.argv[1:]]), listener=display,
+            silver=silver or [], exclude=exclude or [], start=start, seed=seed, threads=threads,
+            device=device, resume=resume, licence=licence, listener=display,
+            command=shlex.join(["biatt", *sys.argv[1:]]),
         )  # fmt: skip
         display.message(f"The model is in {output}.")
