@@ -43,11 +43,10 @@ LICENCE = "CC BY-SA 4.0"  # of the treebank
 SHARED = ("affixes=5", "tokeniser.noise=0.2", "tokeniser.hidden=96", "tokeniser.epochs=12")
 TEACHER = ("hidden=200", "epochs=9", "feature_layers=2,4,5,6")
 STUDENT = (
-    *("hidden=192", "embedding=128", "epochs=22", "silver_ratio=5", "noise=0.1", "state_limit=4"),
+    *("hidden=192", "embedding=128", "epochs=10", "silver_ratio=5", "noise=0.1", "state_limit=4"),
     *("dropout=0.2", "word_dropout=0.1", "smoothing=0.03", "tag_weight=0.5"),
 )
-# File of the text, what its lines are, and how many parts of 100,000 words are annotated, all by default.
-TEXTS = (("amalgum.tokens.txt.xz", "tokens", None), ("wikipedia.txt.xz", "text", 18))
+TEXT = "amalgum.tokens.txt.xz"  # a sentence a line, three million words
 ENCODER = ("hidden=256", "epochs=15", "feature_layers=3,5,7,9,11")
 
 
@@ -65,7 +64,7 @@ class Data(NamedTuple):
 
     @property
     def silver(self) -> Path:
-        return self.runs / "silver"
+        return self.runs / "silver" / TEXT.partition(".")[0]
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -87,15 +86,12 @@ def teacher(data: Data) -> None:
 
 
 def silver(data: Data) -> None:
-    for name, kind, parts in TEXTS:
-        target = data.silver / name.partition(".")[0]
-        options = ["--input", kind, "--model", data.runs / "teacher", "--processes", data.processes]
-        last = [] if parts is None else ["--last", parts]
-        _script("annotate", data.text / name, target, *options, *last)
+    options = ["--input", "tokens", "--model", data.runs / "teacher", "--processes", data.processes]
+    _script("annotate", data.text / TEXT, data.silver, *options)
 
 
 def student(data: Data) -> None:
-    files = sorted(data.silver.glob("*/*.conllu.gz"))
+    files = sorted(data.silver.glob("*.conllu.gz"))
     _train(data, "student", (*SHARED, *STUDENT), "--silver", *files, "--exclude", data.split("test"))
 
 
