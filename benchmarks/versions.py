@@ -1,6 +1,7 @@
 """Compare the parsing speed of two versions of the package, in turn: writes versions.json.
 
 Each version runs in a process of its own, which stays, so that both are warm and meet the same neighbours.
+A model that is given by name is the version's own: `en` is what each of them has bundled.
 """
 
 from __future__ import annotations
@@ -12,33 +13,36 @@ import subprocess
 import sys
 from pathlib import Path
 from statistics import median
+from tempfile import TemporaryDirectory
 from typing import Any
 
+from run import cpu_name
 from timing import rounded
+
+import biatt
+from biatt.data.raw_text import raw_text
 
 HERE = Path(__file__).resolve().parent
 
 # What a version's process does: for each task, a line of input, it prints the processor time that it took.
+# It uses what all versions have.
 WORKER = """
 import sys, time
 from io import BytesIO
 import biatt
-from biatt.data.raw_text import raw_text
-from biatt.data.text import read_text
 
-model, treebank = sys.argv[1:]
+model, treebank, raw = sys.argv[1:]
 nlp = biatt.load(model)
-raw = raw_text(biatt.read(treebank)).encode()
-texts = raw.decode().split("\\n\\n")
-gold = list(biatt.read(treebank))
+with open(raw, encoding="utf-8", newline="") as file:
+    texts = file.read().split("\\n\\n")
 
 def text():
-    for document in nlp.pipe(texts, confidence=False):
-        for sentence in document:
+    for sentences in nlp.pipe(texts):
+        for sentence in sentences:
             sentence.to_text()
 
 def text_file():
-    biatt.write(nlp.parse(nlp.sentences(read_text(BytesIO(raw)))), BytesIO())
+    biatt.write(nlp.parse(nlp.sentences(texts)), BytesIO())
 
 def conllu():
     biatt.write(nlp.parse(biatt.read(treebank)), BytesIO())
@@ -55,10 +59,10 @@ TASKS = ("text", "text file", "CoNLL-U file")
 class Version:
     """A process that runs one version."""
 
-    def __init__(self, source: Path, model: str, treebank: Path) -> None:
+    def __init__(self, source: Path, model: str, treebank: Path, raw: Path) -> None:
         environment = {**os.environ, "PYTHONPATH": str(source / "src"), "OMP_NUM_THREADS": "1"}
         self._process = subprocess.Popen(
-            [sys.executable, "-c", WORKER, model, str(treebank)],
+            [sys.executable, "-c", WORKER, model, str(treebank), str(raw)],
             env=environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -79,7 +83,14 @@ class Version:
 
 def compare(before: Path, after: Path, model: str, treebank: Path, *, repeats: int) -> dict[str, Any]:
     """For each task, the median processor time of both versions, and that of the quotients of a round."""
-    versions = [Version(source, model, treebank) for source in (before, after)]
+    with TemporaryDirectory() as folder:
+        raw = Path(folder) / "text.txt"
+        raw.write_bytes(raw_text(biatt.read(treebank)).encode())
+        versions = [Version(source, model, treebank, raw) for source in (before, after)]
+        return _compared(versions, repeats)
+
+
+def _compared(versions: list[Version], repeats: int) -> dict[str, Any]:
     results: dict[str, Any] = {}
     for task in TASKS:
         for version in versions:
@@ -107,11 +118,13 @@ def main() -> int:
     parser.add_argument("--treebank", type=Path, required=True, help="CoNLL-U file")
     parser.add_argument("--model", default="en")
     parser.add_argument("--repeats", type=int, default=11)
+    parser.add_argument("--note", default="", help="what else ran on the machine")
     parser.add_argument("--out", type=Path, default=HERE, help="folder of versions.json")
     options = parser.parse_args()
     before = options.before.resolve()
     results = compare(before, HERE.parent, options.model, options.treebank.resolve(), repeats=options.repeats)
-    names = {"before": before.name, "after": HERE.parent.name, "repeats": options.repeats}
+    names = {"before": before.name, "after": HERE.parent.name, "model": options.model}
+    names |= {"repeats": options.repeats, "cpu": cpu_name(), "load": os.getloadavg()[0], "note": options.note}
     text = json.dumps(rounded({**names, **results}), indent=2)
     (options.out / "versions.json").write_text(text + "\n", encoding="utf-8")
     print(text)
