@@ -27,7 +27,8 @@ from biatt.network.autograd import FUSED, in_threads
 from biatt.network.losses import log_likelihood
 from biatt.network.model import BiAtt
 from biatt.network.operations import PLAIN
-from biatt.parser import WINDOW_SENTENCES, Parser
+from biatt.parser import Parser
+from biatt.parts import WINDOW_SENTENCES
 from biatt.presets import PRESETS
 from biatt.scorer import BATCH_WORDS
 from biatt.threads import run
@@ -288,9 +289,7 @@ def presets(work: Workload) -> Results:
 
 
 def threads(work: Workload) -> Results:
-    """Two threads over one, for a large file and for a slice of an epoch, also with the preset `best`."""
-    large, out = work.folder / "large.conllu", work.folder / "large-parsed.conllu"
-    large.write_bytes(work.dev.read_bytes() * work.sizes.copies)
+    """Two threads over one, for a slice of an epoch, also with the preset `best`."""
     best = untrained(PRESETS["best"], work.train, seed=work.seed)
     trained = {
         name: (
@@ -302,20 +301,13 @@ def threads(work: Workload) -> Results:
         for name, parser in (("training", work.fused), ("training_best", best))
     }
 
-    def parse(count: int) -> Callable[[], object]:
-        return lambda: write(work.fused.parse(read(large), threads=count), out)
-
     paths: dict[str, Callable[[], object]] = {}
     for count in (1, 2):
-        paths[f"parsing_{count}"] = parse(count)
         for name, (parser, batches) in trained.items():
             paths[f"{name}_{count}"] = _steps(parser, batches, fused=True, threads=count)
         paths[f"products_{count}"] = _independent_products(work, count)
     rounds = interleaved(paths, repeats=work.repeats)
-    words = {
-        "parsing": work.words * work.sizes.copies,
-        **{name: sum(int(batch.words.sum()) for batch in batches) for name, (_, batches) in trained.items()},
-    }
+    words = {name: sum(int(batch.words.sum()) for batch in batches) for name, (_, batches) in trained.items()}
     return {
         task: {
             "words": words[task],

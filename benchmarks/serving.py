@@ -98,11 +98,11 @@ def measure(options: argparse.Namespace, sentences: list[list[str]], folder: Pat
     long = [word for sentence in sentences for word in sentence][:LATENCY_WORDS]
     with serving(options) as (process, address):
         wrk(address, sentences, folder, clients=options.clients, seconds=WARM_SECONDS)
-        speeds = [parsing_speed(parser, sentences, options.threads, folder)]
+        speeds = [parsing_speed(parser, sentences, folder)]
         before = resident_mib(process)
         load = wrk(address, sentences, folder, clients=options.clients, seconds=options.seconds)
         after = resident_mib(process)
-        speeds.append(parsing_speed(parser, sentences, options.threads, folder))
+        speeds.append(parsing_speed(parser, sentences, folder))
         latency = [one_client(parser, process, address, long, folder) for _ in range(LATENCY_ROUNDS)]
     served = load["requests"] * words_a_request / load["seconds"]
     return {
@@ -177,13 +177,13 @@ def wrk(
     return result
 
 
-def parsing_speed(parser: biatt.Parser, sentences: list[list[str]], threads: int, folder: Path) -> float:
-    """Words a second of what `biatt parse` does with the same sentences, from a file to JSON."""
+def parsing_speed(parser: biatt.Parser, sentences: list[list[str]], folder: Path) -> float:
+    """Words a second of what `biatt parse` does on one core with the same sentences, from a file to JSON."""
     source = folder / "sentences.txt"
     copies = 1 + PARSED_WORDS // sum(map(len, sentences))
     source.write_text("".join(" ".join(words) + "\n" for words in sentences * copies))
     begin = time.perf_counter()
-    parse_file(parser, source, folder / "parsed.jsonl", input="tokens", threads=threads)
+    parse_file(parser, source, folder / "parsed.jsonl", input="tokens")
     return copies * sum(map(len, sentences)) / (time.perf_counter() - begin)
 
 

@@ -24,7 +24,6 @@ class Sizes:
     """How much of everything is measured."""
 
     dev_sentences: int | None  # None: all
-    copies: int  # of the dev file, where threads are compared
     training_words: int
     words: int  # of each set of sentences of one length
     lengths: tuple[int, ...]
@@ -35,8 +34,8 @@ class Sizes:
     training_budgets: tuple[int, ...] = (50, 100, 200, 400)
 
 
-FULL = Sizes(None, 4, 4000, 4000, (10, 20, 50, 100, 200, 500, 1000), 300, 2000)
-QUICK = Sizes(100, 2, 200, 200, (10, 20, 50), 20, 200, (10, 50), (100,), (50,))
+FULL = Sizes(None, 4000, 4000, (10, 20, 50, 100, 200, 500, 1000), 300, 2000)
+QUICK = Sizes(100, 200, 200, (10, 20, 50), 20, 200, (10, 50), (100,), (50,))
 
 
 @dataclass(frozen=True)

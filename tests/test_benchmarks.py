@@ -46,7 +46,7 @@ KEYS: dict[str, set[str]] = {
     "memory": {"dev_file_mib", "long_sentence_words", "long_sentence_mib", "import_torch_mib"},
     "scaling": {"lengths", "fused", "torch"},
     "presets": {"paper", "best", "fast"},
-    "threads": {"parsing", "training", "training_best", "products"},
+    "threads": {"training", "training_best", "products"},
 }
 
 
@@ -322,3 +322,19 @@ def test_serving_measures_load_and_latency(tmp_path: Path, monkeypatch: pytest.M
     assert results["load"]["requests"] > 0
     assert set(results) == {"conditions", "load", "one_client"}
     assert len(results["one_client"]["parser_ms"]) == 1
+
+
+def test_workers_are_compared_with_independent_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    workers = load("workers", monkeypatch)
+    paragraphs = ["one two three", "four", "", "five six"]
+    parts = workers.divided(paragraphs, 40, 2)
+    assert all(20 <= len(part.split()) <= 23 for part in parts)
+    assert set("\n\n".join(parts).split("\n\n")) == {*paragraphs, ""}
+    figures = {"one": (8.0, 300.0), "workers": (4.0, 500.0), "independent": (3.0, 9.0)}
+    rounds = [{name: workers.Run(*of_run) for name, of_run in figures.items()}]
+    summary = workers.summary(rounds, 4000, 2)
+    assert (summary["one_words_per_second"], summary["workers_words_per_second"]) == (500, 1000)
+    assert (summary["workers_over_one"], summary["share_of_independent"]) == (2, 0.75)
+    assert summary["memory_mib_for_each_worker"] == 100
+    assert workers.with_children([1 << 30]) == [1 << 30]
+    assert workers.proportional_mib(1 << 30) == 0

@@ -17,11 +17,12 @@ from typing import Any, BinaryIO
 
 import pytest
 
+from biatt import parsed_sources
 from biatt import parser as parser_module
 from biatt.data.conll import read, write
 from biatt.data.sentence import Sentence
 from biatt.errors import BiattError, ConfigError, FormatError
-from biatt.parse_file import parse_file, targets_in
+from biatt.parse_file import parse_file, parse_files, targets_in
 from biatt.parser import Parser
 from builders import TREEBANK, random_parser, random_tagger, random_tokeniser
 
@@ -116,6 +117,9 @@ def test_progress_counts_all_words_and_bytes(parser: Parser, tmp_path: Path) -> 
             self.files: list[tuple[str, int | None]] = []
             self.read: list[tuple[int, int]] = []
 
+        def begin_all(self, files: int, size: int | None) -> None:
+            self.all = files, size
+
         def start(self, name: str, size: int | None) -> None:
             self.files.append((name, size))
 
@@ -132,6 +136,59 @@ def test_progress_counts_all_words_and_bytes(parser: Parser, tmp_path: Path) -> 
     recorder = Recorder()
     parse_file(parser, io.BytesIO(TREES), tmp_path / "target", progress=recorder, name="memory")
     assert recorder.files == [("memory", None)]
+    assert recorder.all == (1, None)
+    recorder = Recorder()
+    parse_file(parser, [tmp_path / "a.gz", tmp_path / "a.txt"], tmp_path / "target", progress=recorder)
+    assert recorder.all == (2, len(gzip.compress(TREES)) + len(TEXT))
+
+
+def written(parser: Parser, files: list[Path], folder: Path, **options: Any) -> dict[str, bytes]:
+    tasks = [([file], folder / file.name) for file in files]
+    folder.mkdir()
+    parse_files(parser, tasks, **options)
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def many_files(folder: Path) -> list[Path]:
+    """Files of all kinds, some empty, some small enough to share a window."""
+    content = [TREES, TEXT, b"", TEXT, conllu(TREEBANK), b"\n", TEXT * 30, TREES]
+    files = [folder / f"{i}.conllu" for i in range(len(content))]
+    for path, data in zip(files, content, strict=True):
+        path.write_bytes(data)
+    return files
+
+
+def test_files_that_share_a_window_are_written_as_if_alone(parser: Parser, tmp_path: Path) -> None:
+    files = many_files(tmp_path)
+    expected = {}
+    for file in files:
+        expected |= written(parser, [file], tmp_path / f"alone{file.stem}")
+    assert written(parser, files, tmp_path / "together") == expected
+    assert expected["2.conllu"] == b""
+
+
+def test_files_before_a_bad_one_are_whole_and_those_after_it_are_not_begun(
+    parser: Parser, tmp_path: Path
+) -> None:
+    files = many_files(tmp_path)
+    cycle = PARTLY.replace(b"{}", b"1").replace(b"\t2\tmystery", b"\t3\tmystery")
+    for fault, data in (("2 columns", b"1\tword\n"), ("form a cycle", cycle)):
+        files[3].write_bytes(TREES + data)
+        folder = tmp_path / fault
+        with pytest.raises(FormatError, match=fault):
+            written(parser, files, folder, keep_heads=True)
+        assert sorted(path.name for path in folder.iterdir()) == ["0.conllu", "1.conllu", "2.conllu"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [{"confidence": True, "offsets": True}, {"k_best": 2}], ids=str)
+def test_two_workers_write_the_same_bytes(
+    parser: Parser, tmp_path: Path, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parsed_sources, "WINDOW_CHARACTERS", 500)  # so that there are many windows
+    files = many_files(tmp_path)
+    alone = written(parser, files, tmp_path / "alone", **options)
+    assert written(parser, files, tmp_path / "shared", workers=2, **options) == alone
 
 
 # Inputs
@@ -181,16 +238,15 @@ def test_source_can_be_a_stream_with_a_name(parser: Parser, tmp_path: Path) -> N
 def test_k_best_trees_have_ranks_and_names_of_their_own(parser: Parser, tmp_path: Path) -> None:
     expected = [parser.k_best(sentence, 3) for sentence in TREEBANK[:5]]
     assert max(map(len, expected)) == 3
-    for threads in (1, 2):
-        parsed(parser, TREES, tmp_path, k_best=3, threads=threads)
-        sentences = list(read(tmp_path / "target"))
-        assert [s.heads for s in sentences] == [tree.heads for trees in expected for tree in trees]
-        ranks = [rank for trees in expected for rank in range(1, len(trees) + 1)]
-        assert [f"# k_best = {rank}" in s.comments for s, rank in zip(sentences, ranks, strict=True)]
-        names = [s.sent_id for s in sentences]
-        assert len(set(names)) == len(names)
-        best = [name for name, rank in zip(names, ranks, strict=True) if rank == 1]
-        assert best == [s.sent_id for s in TREEBANK[:5]]
+    parsed(parser, TREES, tmp_path, k_best=3)
+    sentences = list(read(tmp_path / "target"))
+    assert [s.heads for s in sentences] == [tree.heads for trees in expected for tree in trees]
+    ranks = [rank for trees in expected for rank in range(1, len(trees) + 1)]
+    assert [f"# k_best = {rank}" in s.comments for s, rank in zip(sentences, ranks, strict=True)]
+    names = [s.sent_id for s in sentences]
+    assert len(set(names)) == len(names)
+    best = [name for name, rank in zip(names, ranks, strict=True) if rank == 1]
+    assert best == [s.sent_id for s in TREEBANK[:5]]
 
 
 def test_k_best_trees_can_be_tagged_anew_and_written_to_deps(parser: Parser, tmp_path: Path) -> None:
@@ -279,7 +335,8 @@ def test_k_best_trees_of_nameless_sentences_have_different_names(parser: Parser,
         ({"min_confidence": 1.5}, "from 0 to 1, not 1.5"),
         ({"min_confidence": float("nan")}, "from 0 to 1, not nan"),
         ({"format": "conllx", "min_confidence": 0.5}, "MISC column of CoNLL-U"),
-        ({"threads": 0}, "at least 1, not 0"),
+        ({"workers": -1}, "at least 1, or 0 for all cores, not -1"),
+        ({"workers": 2, "format": "attention"}, "Attention is drawn by one worker"),
     ],
 )
 def test_options_without_sense_are_refused(
@@ -360,14 +417,13 @@ INPUTS: dict[str, tuple[list[bytes], dict[str, Any]]] = {
 
 
 @posix
-@pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("kind", INPUTS)
 def test_sentence_from_a_pipe_comes_out_before_the_next_is_sent(
-    parser: Parser, tmp_path: Path, kind: str, threads: int
+    parser: Parser, tmp_path: Path, kind: str
 ) -> None:
     sentences, options = INPUTS[kind]
     out = b""
-    with through_pipes(parser, tmp_path, **options, threads=threads) as (into, out_of):
+    with through_pipes(parser, tmp_path, **options) as (into, out_of):
         for count, sentence in enumerate(sentences, 1):
             expected = parsed(parser, b"".join(sentences[:count]), tmp_path, **options)
             assert expected.startswith(out)

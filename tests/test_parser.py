@@ -17,6 +17,7 @@ import pytest
 from threadpoolctl import threadpool_info
 
 from biatt import parser as parser_module
+from biatt import parts as parts_module
 from biatt.data.arcs import is_projective, is_tree
 from biatt.data.columns import DEPREL, DEPS, FEATS, HEAD, LEMMA, PDEPREL, PHEAD, UPOS, XPOS
 from biatt.data.conll import read, write
@@ -25,7 +26,8 @@ from biatt.data.sentence import Sentence
 from biatt.data.toy_treebank import generate
 from biatt.decode.decoders import heads as decoded_heads
 from biatt.errors import BiattError, ConfigError, FormatError, ModelError
-from biatt.parser import WINDOW_SENTENCES, Parser, load
+from biatt.parser import Parser, load
+from biatt.parts import WINDOW_SENTENCES
 from biatt.threads import one_matrix_thread
 from builders import LARGER, TREEBANK, parts, random_parser, random_tagger, random_tokeniser
 
@@ -136,22 +138,14 @@ def test_sentences_without_words_pass_through() -> None:
     assert list(PARSER.parse([])) == []
 
 
-@pytest.mark.parametrize("threads", [1, 2])
-def test_endless_stream_is_parsed_with_a_bounded_read_ahead(threads: int) -> None:
+def test_endless_stream_is_parsed_with_a_bounded_read_ahead() -> None:
     taken = count()
     stream = (sentence for sentence in cycle(TREEBANK[:5]) if next(taken) >= 0)
-    found = PARSER.parse(stream, threads=threads)
+    found = PARSER.parse(stream)
     assert next(taken) == 0  # nothing is read before it is asked for
     assert len(list(islice(found, WINDOW_SENTENCES + 1))) == WINDOW_SENTENCES + 1
     found.close()  # type: ignore[attr-defined]
-    assert next(taken) <= (2 + threads) * WINDOW_SENTENCES + 2
-
-
-def test_threads_do_not_change_the_trees(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parser_module, "WINDOW_SENTENCES", 7)
-    expected = trees(PARSER.parse(TREEBANK))
-    for threads in (2, 3):
-        assert trees(PARSER.parse(TREEBANK, threads=threads)) == expected
+    assert next(taken) <= 3 * WINDOW_SENTENCES + 2
 
 
 def test_error_in_the_stream_reaches_the_caller() -> None:
@@ -159,13 +153,11 @@ def test_error_in_the_stream_reaches_the_caller() -> None:
         yield from TREEBANK[:3]
         raise ModelError("Stop.")
 
-    for threads in (1, 2):
-        with pytest.raises(ModelError, match="Stop"):
-            list(PARSER.parse(stream(), threads=threads))
+    with pytest.raises(ModelError, match="Stop"):
+        list(PARSER.parse(stream()))
 
 
-@pytest.mark.parametrize("threads", [1, 2])
-def test_sentences_before_a_broken_one_are_parsed_first(threads: int) -> None:
+def test_sentences_before_a_broken_one_are_parsed_first() -> None:
     good = generate(WINDOW_SENTENCES + 3)
 
     def stream() -> Iterator[Sentence]:
@@ -175,7 +167,7 @@ def test_sentences_before_a_broken_one_are_parsed_first(threads: int) -> None:
     found: list[Sentence] = []
 
     def collect() -> None:
-        for sentence in random_parser().parse(stream(), threads=threads):
+        for sentence in random_parser().parse(stream()):
             found.append(sentence)
 
     with pytest.raises(FormatError, match="line 7"):
@@ -352,14 +344,11 @@ TEXTS = ["cab abba", "", "a dog sees. Cats\n\ndo not.", *(" ".join(s.forms) for 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("threads", [1, 2])
-def test_pipe_call_and_parse_tokens_give_the_same(
-    nlp: Parser, threads: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pipe_call_and_parse_tokens_give_the_same(nlp: Parser, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = [nlp(text) for text in TEXTS]
-    monkeypatch.setattr(parser_module, "WINDOW_CHARACTERS", 100)
-    monkeypatch.setattr(parser_module, "WINDOW_SENTENCES", 3)
-    piped = list(nlp.pipe(iter(TEXTS), threads=threads, confidence=True))
+    monkeypatch.setattr(parts_module, "WINDOW_CHARACTERS", 100)
+    monkeypatch.setattr(parts_module, "WINDOW_SENTENCES", 3)
+    piped = list(nlp.pipe(iter(TEXTS), confidence=True))
     assert piped == expected
     assert [document.text for document in piped] == TEXTS
     for of_text in piped:
@@ -367,7 +356,7 @@ def test_pipe_call_and_parse_tokens_give_the_same(
         words = nlp.parse_tokens([sentence.forms for sentence in of_text])
         assert trees(words) == trees(of_text)
         assert all(token.confidence is not None for sentence in words for token in sentence)
-    pairs = nlp.pipe([(text, i) for i, text in enumerate(TEXTS)], as_tuples=True, threads=threads)
+    pairs = nlp.pipe([(text, i) for i, text in enumerate(TEXTS)], as_tuples=True)
     for i, (document, number) in enumerate(pairs):
         assert (document, number) == (expected[i], i)
         assert all(sentence.confidence is None for sentence in document)
@@ -412,12 +401,12 @@ def test_fully_tagged_sentence_without_features_keeps_them_empty_and_is_parsed_w
 def test_pipe_limits_the_matrix_threads_once_for_all_windows(
     nlp: Parser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Changing the limit for each window costs more time than a second thread saves."""
-    monkeypatch.setattr(parser_module, "WINDOW_CHARACTERS", 100)
+    """Changing the limit for each window costs time."""
+    monkeypatch.setattr(parts_module, "WINDOW_CHARACTERS", 100)
     limited: list[bool] = []
     set_limit = one_matrix_thread._set
     monkeypatch.setattr(one_matrix_thread, "_set", lambda: (limited.append(True), set_limit()))
-    assert len(list(nlp.pipe(TEXTS, threads=2))) == len(TEXTS)
+    assert len(list(nlp.pipe(TEXTS))) == len(TEXTS)
     assert limited == [True]
 
 
@@ -458,10 +447,41 @@ def test_wrong_types_are_refused_in_one_sentence(
         call(nlp)
 
 
-def test_no_threads_at_all_are_refused(nlp: Parser) -> None:
+def test_fewer_workers_than_none_are_refused(nlp: Parser) -> None:
     for start in (nlp.parse, nlp.pipe):
-        with pytest.raises(ConfigError, match="at least 1, not 0"):
-            start([], threads=0)
+        with pytest.raises(ConfigError, match="at least 1, or 0 for all cores, not -1"):
+            start([], workers=-1)
+
+
+def test_a_text_that_cannot_be_parsed_comes_after_those_before_it(
+    nlp: Parser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    split = nlp.split
+
+    def failing(texts: list[str]) -> list[list[Sentence]]:
+        if "bad" in texts:
+            raise ModelError("Stop.")
+        return split(texts)
+
+    monkeypatch.setattr(nlp, "split", failing)
+    piped = nlp.pipe([*TEXTS[:2], "bad", *TEXTS[:2]])
+    assert [next(piped) for _ in range(2)] == [nlp(text) for text in TEXTS[:2]]
+    with pytest.raises(ModelError, match="Stop"):
+        next(piped)
+
+
+@pytest.mark.slow
+def test_workers_give_the_documents_that_one_process_gives(
+    nlp: Parser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = [(text, object()) for text in 3 * TEXTS]  # what belongs to a text stays here
+    monkeypatch.setattr(parts_module, "WINDOW_CHARACTERS", 100)  # windows are made here, too
+    alone = list(nlp.pipe(texts, as_tuples=True, confidence=True))
+    shared = list(nlp.pipe(texts, as_tuples=True, confidence=True, workers=2))
+    assert [(document, number) for document, number in shared] == alone
+    for (document, _), (expected, _) in zip(shared, alone, strict=True):
+        assert document.to_dict() == expected.to_dict()
+        assert all(sentence.scores is None for sentence in document)
 
 
 # Settings of the process
@@ -469,15 +489,14 @@ def test_no_threads_at_all_are_refused(nlp: Parser) -> None:
 
 def test_parsing_changes_settings_of_the_process_only_while_it_runs() -> None:
     parser, sentences = random_parser(), generate(3, seed=1)
-    (often, *_), turns = gc.get_threshold(), sys.getswitchinterval()
-    first, second = parser.parse(sentences, threads=2), parser.parse(sentences)
+    often, *_ = gc.get_threshold()
+    first, second = parser.parse(sentences), parser.parse(sentences)
     next(first)
     next(second)
-    assert sys.getswitchinterval() < turns
     list(first)
     assert gc.get_threshold()[0] > often
     list(second)
-    assert (gc.get_threshold()[0], sys.getswitchinterval()) == (often, turns)
+    assert gc.get_threshold()[0] == often
 
 
 def test_sentence_that_is_too_long_is_one_clear_sentence() -> None:

@@ -26,13 +26,17 @@ MODULES = {
             "model_folder",
             "compiled",
             "threads",
+            "workers",
             "presets",
             "progress_bar",
         ],
         "base",
     ),
     **dict.fromkeys(
-        ["scorer", "trained_model", "parser", "parse_file", "search_file", "fit_confidence", "suggest"],
+        [
+            *("scorer", "trained_model", "parts", "parser", "parsed_sources", "parse_file", "search_file"),
+            *("fit_confidence", "suggest"),
+        ],
         "parser",
     ),
     **dict.fromkeys(["cli", "process", "spacy", "spacy_component", "__init__"], "entrance"),

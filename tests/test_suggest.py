@@ -66,7 +66,7 @@ def entropies(sentences: list[Sentence]) -> list[float]:
 
 def test_suggestions_are_uncertain_numbered_and_always_the_same() -> None:
     chosen = suggest(PARSER, POOL, 5)
-    assert chosen == suggest(PARSER, POOL, 5, threads=2)
+    assert chosen == suggest(PARSER, POOL, 5)
     ranks = [c for s in chosen for c in s.comments if c.startswith("# suggestion")]
     assert ranks == [f"# suggestion = {rank}" for rank in range(1, 6)]
     parsed = list(PARSER.parse(POOL, confidence=True))

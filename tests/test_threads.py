@@ -12,11 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from threadpoolctl import threadpool_info
 
-from biatt.errors import ConfigError, ModelError
 from biatt.threads import (
     Arriving,
     fewer_collections,
-    in_order,
+    mapped,
     one_matrix_thread,
     run,
     short_switch_interval,
@@ -64,52 +63,6 @@ def test_run_works_side_by_side(threads: int) -> None:
     run(lambda _: together.wait(), range(threads), threads)  # one at a time would break the barrier
 
 
-@given(st.lists(st.integers(), max_size=30), thread_counts)
-def test_work_in_threads_keeps_the_order(items: list[int], threads: int) -> None:
-    assert list(in_order(lambda item: item * 2, items, threads=threads)) == [item * 2 for item in items]
-
-
-@given(st.integers(1, 12), st.data(), thread_counts)
-def test_results_come_before_the_error_of_a_later_item(size: int, data: st.DataObject, threads: int) -> None:
-    bad = data.draw(st.integers(0, size - 1))
-    results = in_order(failing_at({bad}, []), range(size), threads=threads)
-    assert [next(results) for _ in range(bad)] == [item * 2 for item in range(bad)]
-    with pytest.raises(ValueError, match=f"item {bad}$"):
-        next(results)
-
-
-@pytest.mark.parametrize("error", [ModelError("Stop."), OSError("Stop."), ValueError("Stop.")], ids=repr)
-@given(st.integers(0, 12), thread_counts)
-def test_results_come_before_any_exception_of_the_source(error: Exception, size: int, threads: int) -> None:
-    def items() -> Iterator[int]:
-        yield from range(size)
-        raise error
-
-    results = in_order(lambda item: item * 2, items(), threads=threads)
-    assert [next(results) for _ in range(size)] == [item * 2 for item in range(size)]
-    with pytest.raises(type(error), match="Stop"):
-        next(results)
-
-
-@pytest.mark.parametrize("threads", [2, 3])
-def test_no_result_follows_the_error_of_an_earlier_item(threads: int) -> None:
-    def task(item: int) -> int:
-        if item == 1:
-            raise ModelError("Stop.")
-        return item
-
-    results: list[int] = []
-    with pytest.raises(ModelError, match="Stop"):
-        results.extend(in_order(task, range(9), threads=threads))
-    assert results == [0]
-
-
-@pytest.mark.parametrize("threads", [0, -1])
-def test_fewer_threads_than_one_are_refused(threads: int) -> None:
-    with pytest.raises(ConfigError, match=f"at least 1, not {threads}"):
-        in_order(str, [1], threads=threads)
-
-
 # Windows and pauses
 
 
@@ -129,8 +82,8 @@ def test_iterating_skips_pauses() -> None:
     assert list(Arriving(iter([None]))) == []
 
 
-@given(st.lists(st.integers() | st.none(), max_size=20), st.integers(1, 4), thread_counts)
-def test_nothing_that_has_arrived_waits_for_more(items: list[int | None], most: int, threads: int) -> None:
+@given(st.lists(st.integers() | st.none(), max_size=20), st.integers(1, 4))
+def test_nothing_that_has_arrived_waits_for_more(items: list[int | None], most: int) -> None:
     received: list[int] = []
 
     def source() -> Iterator[int | None]:
@@ -140,7 +93,7 @@ def test_nothing_that_has_arrived_waits_for_more(items: list[int | None], most: 
                 assert received == [before for before in items[:i] if before is not None]
 
     cut = windows(Arriving(source()), most=most)
-    for window in in_order(lambda window: window, cut, threads=threads):
+    for window in mapped(lambda window: window, cut):
         received.extend(window)
     assert received == [item for item in items if item is not None]
 

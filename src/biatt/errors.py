@@ -6,6 +6,9 @@ of ours and keeps its traceback.
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Any
+
 
 class BiattError(Exception):
     """Something that the user can put right; its text is one whole sentence."""
@@ -18,6 +21,9 @@ class FormatError(BiattError):
         self.source, self.line, self.message = source, line, message
         place = source if line is None else f"{source}, line {line}"
         super().__init__(f"{place}: {message}")
+
+    def __reduce__(self) -> tuple[Any, ...]:  # it can come from another process
+        return partial(FormatError, source=self.source, line=self.line), (self.message,)
 
 
 class ModelError(BiattError):
@@ -34,6 +40,9 @@ class PatternError(BiattError):
     def __init__(self, message: str, *, pattern: str, place: int) -> None:
         self.pattern, self.place, self.message = pattern, place, message
         super().__init__(f"The pattern {pattern} is wrong at character {place + 1}: {message}.")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return partial(PatternError, pattern=self.pattern, place=self.place), (self.message,)
 
 
 class TrainingError(BiattError):

@@ -43,12 +43,12 @@ class _Parsed(NamedTuple):
 class ConfidenceFit:
     """Temperatures and curves of a parser that were fitted on gold trees."""
 
-    def __init__(self, parser: Parser, gold: Iterable[Sentence], *, threads: int = 1) -> None:
+    def __init__(self, parser: Parser, gold: Iterable[Sentence]) -> None:
         gold = [sentence for sentence in gold if len(sentence)]
         words = sum(head != NO_HEAD for sentence in gold for head in sentence.heads)
         if words == 0:
             raise ConfigError("Confidence is fitted on gold trees, but the sentences have none.")
-        trees = _without_curves(parser, gold, threads=threads)
+        trees = _without_curves(parser, gold)
         encoded = [parser.vocabulary.encode(sentence) for sentence in gold]
         self.temperature = fitted(
             [scores for _, scores in trees], [(sentence.heads, sentence.relations) for sentence in encoded]
@@ -91,13 +91,11 @@ class ConfidenceFit:
         return result
 
 
-def _without_curves(
-    parser: Parser, gold: Sequence[Sentence], *, threads: int
-) -> list[tuple[Sentence, Scores]]:
+def _without_curves(parser: Parser, gold: Sequence[Sentence]) -> list[tuple[Sentence, Scores]]:
     """The sentences, parsed with the tags of the model, and their scores."""
     curves, parser.curves = parser.curves, {}
     try:
-        parsed = list(parser.parse(gold, confidence=True, retag=parser.chooses_tags, threads=threads))
+        parsed = list(parser.parse(gold, confidence=True, retag=parser.chooses_tags))
     finally:
         parser.curves = curves
     return [(sentence, sentence.scores) for sentence in parsed if sentence.scores is not None]

@@ -8,6 +8,9 @@ from typing import Literal, TypedDict
 ConllFormat = Literal["conllu", "conllx"]
 InputFormat = Literal["text", "tokens", "conllu", "conllx"]
 OutputFormat = Literal["conllu", "conllx", "tree", "json", "svg", "png", "html", "attention"]
+CorpusInput = Literal["text", "tokens", "conllu", "conllx", "jsonl", "parquet"]
+CorpusFormat = Literal["conllu", "json", "parquet"]
+OnError = Literal["stop", "skip"]  # what becomes of a run when a document cannot be parsed
 SearchFormat = Literal["text", "conllu", "json", "tree", "svg", "png", "html"]
 PictureFormat = Literal["svg", "png", "html"]
 ReportFormat = Literal["text", "json"]

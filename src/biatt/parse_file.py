@@ -2,46 +2,27 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Protocol
+from typing import TYPE_CHECKING, Any
 
-from biatt.data.conll import read
 from biatt.data.doubts import NO_MARKS, NO_MISC, without_doubtful
-from biatt.data.files import COMPRESSED, InputStream, name_of, reading
+from biatt.data.files import COMPRESSED
 from biatt.data.sentence import Sentence
-from biatt.data.text import is_conll, read_text, read_tokens
 from biatt.display.output import SUFFIXES, format_for, write_parsed
 from biatt.errors import BiattError, ConfigError
-from biatt.options import Doubtful, InputFormat, OutputFormat, ParseOptions
+from biatt.options import Doubtful, InputFormat, OutputFormat, ParseOptions, check_names
+from biatt.parsed_sources import Progress, Source, SourceReader, check_paths, parsed_targets
 from biatt.parser import Parser
-from biatt.threads import Arriving, with_pauses
+from biatt.parts import Trees
+from biatt.workers import number_of_workers
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-Source = str | Path | BinaryIO
 CONLLX_SUFFIXES = (".conllx", ".conll")
-
-
-class Progress(Protocol):
-    def start(self, name: str, size: int | None) -> None:
-        """A file of `size` bytes is opened; None if its size is not known."""
-
-    def advance(self, words: int, bytes_read: int) -> None:
-        """A sentence has been read; `bytes_read` are all bytes of the file so far."""
-
-
-class NoProgress:
-    """Shows nothing."""
-
-    def start(self, name: str, size: int | None) -> None:
-        pass
-
-    def advance(self, words: int, bytes_read: int) -> None:
-        pass
 
 
 def parse_file(
@@ -54,7 +35,7 @@ def parse_file(
     k_best: int = 1,
     min_confidence: float | None = None,
     doubtful: Doubtful = "mark",
-    threads: int = 1,
+    workers: int = 1,
     max_size: int | None = None,
     name: str | None = None,
     offsets: bool = False,
@@ -69,41 +50,84 @@ def parse_file(
     more has arrived. `k_best` above 1 writes that many trees of each sentence. With `min_confidence`, words
     of less confidence are marked in MISC, or left without head and relation. A source of more than
     `max_size` bytes, after decompression, is refused. `name` is what error messages call the source, and
-    `progress` is told what has been read. With `offsets`, MISC of CoNLL-U has the place of each token in the
-    text. The other options are those of `Parser.parse`.
+    `progress` is told what has been parsed. With `offsets`, MISC of CoNLL-U has the place of each token in
+    the text. So many processes parse as there are `workers`, 0 for one on each core; what is written does not
+    depend on it. The other options are those of `Parser.parse`.
     """
     sources: Sequence[Source] = source if isinstance(source, (list, tuple)) else [source]
-    _check_options(k_best, min_confidence, options)
-    check_paths(sources, str(target))
-    terminal = sys.stdout is not None and sys.stdout.isatty()
-    format = format or format_for(str(target), terminal=terminal)
-    confidence = options.get("confidence", False)
-    if options.get("probabilities") and format == "conllx":
-        raise ConfigError(NO_MISC)
-    if min_confidence is not None and doubtful == "mark" and format == "conllx":
-        raise ConfigError(NO_MARKS)
-    sentences = Arriving(
-        read_sources(parser, sources, input, name=name, max_size=max_size, progress=progress)
+    parse_files(
+        parser,
+        [(sources, target)],
+        input=input,
+        format=format,
+        k_best=k_best,
+        min_confidence=min_confidence,
+        doubtful=doubtful,
+        workers=workers,
+        max_size=max_size,
+        name=name,
+        offsets=offsets,
+        progress=progress,
+        **options,
     )
-    if k_best > 1:
-        confidence = True
-        ranked = parser.parse_k_best(
-            sentences,
-            k_best,
-            threads=threads,
-            roots=options.get("roots"),
-            fill_deps=options.get("fill_deps", False),
-            retag=options.get("retag", False),
-            keep_heads=options.get("keep_heads", False),
-        )
-        parsed = _numbered(ranked)
-    else:
-        needed = format in ("json", "attention") or min_confidence is not None
-        options["confidence"] = confidence or needed
-        parsed = parser.parse(sentences, threads=threads, **options)
-        if min_confidence is not None:
-            parsed = _without_doubtful(parsed, min_confidence, doubtful)
-    write_parsed(parsed, str(target), format, confidence=confidence, offsets=offsets)
+
+
+def parse_files(
+    parser: Parser,
+    tasks: Sequence[tuple[Sequence[Source], str | Path]],
+    *,
+    input: InputFormat | None = None,
+    format: OutputFormat | None = None,
+    k_best: int = 1,
+    min_confidence: float | None = None,
+    doubtful: Doubtful = "mark",
+    workers: int = 1,
+    max_size: int | None = None,
+    name: str | None = None,
+    offsets: bool = False,
+    progress: Progress | None = None,
+    **options: Unpack[ParseOptions],
+) -> None:
+    """Parse sources into targets, each pair as `parse_file` does, all of them by the same workers.
+
+    A window of sentences can be of several sources, so that many small files are as fast as a large one. A
+    target is complete before the next one is begun.
+    """
+    check_names(options)
+    _check_options(k_best, min_confidence, options)
+    terminal = sys.stdout is not None and sys.stdout.isatty()
+    formats = []
+    for sources, target in tasks:
+        check_paths(sources, str(target))
+        formats.append(format or format_for(str(target), terminal=terminal))
+    for of_target in formats:
+        _check_format(of_target, min_confidence, doubtful, workers, options)
+    confidence = options.get("confidence", False) or k_best > 1
+    if {"json", "attention"} & set(formats) or min_confidence is not None:
+        options["confidence"] = True
+    reader = SourceReader(input, name=name, max_size=max_size)
+    manner = _manner(options, k_best)
+    parsed = parsed_targets(
+        parser,
+        [sources for sources, _ in tasks],
+        reader,
+        workers=workers,
+        k_best=k_best,
+        progress=progress,
+        **manner,
+    )
+    with closing(parsed):
+        for (_, target), of_target, trees in zip(tasks, formats, parsed, strict=True):
+            sentences = _numbered(trees) if k_best > 1 else (best for best, *_ in trees)
+            if min_confidence is not None:
+                sentences = _without_doubtful(sentences, min_confidence, doubtful)
+            write_parsed(sentences, str(target), of_target, confidence=confidence, offsets=offsets)
+
+
+def _manner(options: ParseOptions, k_best: int) -> dict[str, Any]:
+    """The options that parsing takes; k best trees have confidence always, and one decoder."""
+    names = ("roots", "fill_deps", "retag", "keep_heads") if k_best > 1 else ParseOptions.__optional_keys__
+    return {name: value for name, value in options.items() if name in names}
 
 
 def targets_in(
@@ -153,59 +177,19 @@ def _check_options(k_best: int, min_confidence: float | None, options: ParseOpti
         raise ConfigError("A least confidence is for the best tree, not for several.")
 
 
-def check_paths(sources: Sequence[Source], target: str) -> None:
-    """Refuse what is known to fail before the first sentence is parsed."""
-    paths = [source for source in sources if isinstance(source, (str, Path)) and str(source) != "-"]
-    for path in paths:
-        if not os.path.exists(path):
-            with reading(path):  # which says why it cannot be read
-                pass
-        elif target != "-" and os.path.exists(target) and os.path.samefile(path, target):
-            raise ConfigError(f"{target} is both the input and the output: choose another output.")
-
-
-def read_sources(
-    parser: Parser,
-    sources: Sequence[Source],
-    input: InputFormat | None,
-    *,
-    name: str | None = None,
-    max_size: int | None = None,
-    progress: Progress | None = None,
-) -> Iterator[Sentence | None]:
-    """The sentences of all sources, not yet parsed, and None where more has to arrive."""
-    count = 0
-    progress = progress or NoProgress()
-    for source in sources:
-        source_name = name or name_of(source)
-        with reading(source, name=source_name, max_size=max_size) as stream:
-            progress.start(source_name, _size_of(source))
-            for sentence in with_pauses(_sentences_of(parser, stream, input, source_name, first=count + 1)):
-                if sentence is not None:
-                    count += 1
-                    progress.advance(len(sentence), stream.bytes_read())
-                yield sentence
-
-
-def _size_of(source: Source) -> int | None:
-    if not isinstance(source, (str, Path)) or not os.path.isfile(source):
-        return None
-    return os.stat(source).st_size
-
-
-def _sentences_of(
-    parser: Parser, stream: InputStream, input: InputFormat | None, name: str, *, first: int
-) -> Iterator[Sentence]:
-    """The sentences of a stream; those of raw text are numbered, from `first` on."""
-    if input is None:
-        conll, stream = is_conll(stream, name=name)
-        if conll:
-            return read(stream, name=name)
-    elif input == "tokens":
-        return read_tokens(stream, name=name)
-    elif input != "text":
-        return read(stream, format=input, name=name)
-    return parser.sentences(read_text(stream, name=name), first=first)
+def _check_format(
+    format: OutputFormat | None,
+    min_confidence: float | None,
+    doubtful: Doubtful,
+    workers: int,
+    options: ParseOptions,
+) -> None:
+    if options.get("probabilities") and format == "conllx":
+        raise ConfigError(NO_MISC)
+    if min_confidence is not None and doubtful == "mark" and format == "conllx":
+        raise ConfigError(NO_MARKS)
+    if format == "attention" and number_of_workers(workers) > 1:
+        raise ConfigError("Attention is drawn by one worker: the network's scores do not leave the others.")
 
 
 def _without_doubtful(parsed: Iterable[Sentence], least: float, doubtful: Doubtful) -> Iterator[Sentence]:
@@ -213,7 +197,7 @@ def _without_doubtful(parsed: Iterable[Sentence], least: float, doubtful: Doubtf
         yield without_doubtful(sentence, least, doubtful=doubtful) if len(sentence) else sentence
 
 
-def _numbered(ranked: Iterable[list[Sentence]]) -> Iterator[Sentence]:
+def _numbered(ranked: Iterable[Trees]) -> Iterator[Sentence]:
     """The trees of all sentences one after the other, each with a comment that has its rank.
 
     Sentences without a name get one, so that no two trees of the file have the same.

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from biatt.data.document import Document
-from biatt.data.length import check_length
 from biatt.data.sentence import SENT_ID, Sentence
 from biatt.data.text import check_text, text_pairs
 from biatt.decode.apply import with_best_tree, with_k_best_trees
@@ -17,14 +15,13 @@ from biatt.decode.constraints import FREE, Constraints, Fixed, Pairs
 from biatt.errors import ConfigError, ModelError
 from biatt.model_folder import find_model
 from biatt.options import ParseOptions, Roots, TreeOptions, check_names
-from biatt.threads import Arriving, fewer_collections, in_order, one_matrix_thread, windows, with_pauses
+from biatt.parts import Trees, parsed_parts, parsed_sentences, ranked_sentences, text_windows
+from biatt.threads import Arriving, mapped, one_matrix_thread, with_pauses
 from biatt.trained_model import TrainedModel
+from biatt.workers import number_of_workers
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
-
-WINDOW_SENTENCES = 256  # sentences that are read ahead and sorted by length; bounds the memory of a stream
-WINDOW_CHARACTERS = 25_000  # of raw text, which have about as many sentences
 
 A = TypeVar("A")
 
@@ -39,7 +36,7 @@ class Parser(TrainedModel):
 
     @overload
     def parse(
-        self, sentences: Iterable[Sentence], *, threads: int = 1, **options: Unpack[ParseOptions]
+        self, sentences: Iterable[Sentence], *, workers: int = 1, **options: Unpack[ParseOptions]
     ) -> Iterator[Sentence]: ...
 
     @overload
@@ -47,7 +44,6 @@ class Parser(TrainedModel):
         self,
         sentences: Sentence,
         *,
-        threads: int = 1,
         fixed: Fixed | None = None,
         forbidden: Pairs = (),
         brackets: Pairs = (),
@@ -58,7 +54,7 @@ class Parser(TrainedModel):
         self,
         sentences: Sentence | Iterable[Sentence],
         *,
-        threads: int = 1,
+        workers: int = 1,
         fixed: Fixed | None = None,
         forbidden: Pairs = (),
         brackets: Pairs = (),
@@ -78,6 +74,9 @@ class Parser(TrainedModel):
         around them. The tree of one sentence can be constrained: fixed={3: (2, "obj")} gives word 3 the head
         2 and the relation obj, forbidden=[(3, 5)] denies it the head 5, and brackets=[(4, 9)] makes the words
         4 to 9 a constituent: exactly one of them has its head outside, the others have theirs inside.
+
+        With `workers`, so many processes parse sentences, 0 means one on each core; a script must then have
+        `if __name__ == "__main__":`. The trees are the same; they carry confidence, but no scores.
         """
         check_names(options)
         constraints = self._constraints(fixed, forbidden, brackets)
@@ -85,10 +84,10 @@ class Parser(TrainedModel):
             raise ConfigError("Constraints are for one sentence: parse sentences one by one with them.")
         if constraints and options.get("keep_heads"):
             raise ConfigError("Keep the heads of a sentence or give constraints on its tree, not both.")
-        parse = partial(self._parse_window, constraints=constraints, **options)
         if isinstance(sentences, Sentence):
-            return next(_flat(in_order(parse, _windows([sentences]), threads=threads)))
-        return _flat(in_order(parse, _windows(sentences), threads=threads))
+            (parsed,) = parsed_sentences(self, [sentences], constraints=constraints, **options)
+            return parsed
+        return parsed_sentences(self, sentences, workers=workers, **options)
 
     def _constraints(self, fixed: Fixed | None, forbidden: Pairs, brackets: Pairs) -> Constraints:
         constraints = Constraints.given(fixed, forbidden, brackets)
@@ -128,20 +127,20 @@ class Parser(TrainedModel):
             for sentence, scores, words in self._scored(sentences, retag=retag)
         ]
 
-    def __call__(self, text: str, *, threads: int = 1, **options: Unpack[ParseOptions]) -> Document:
+    def __call__(self, text: str, **options: Unpack[ParseOptions]) -> Document:
         """The document of a raw text: its parsed sentences, with confidence; options as for `parse`."""
         options.setdefault("confidence", True)
-        return Document(text, self.parse(self.split([text])[0], threads=threads, **options))
+        return Document(text, self.parse(self.split([text])[0], **options))
 
     def parse_tokens(
-        self, sentences: Iterable[Sequence[str]], *, threads: int = 1, **options: Unpack[ParseOptions]
+        self, sentences: Iterable[Sequence[str]], **options: Unpack[ParseOptions]
     ) -> list[Sentence]:
         """Parsed sentences of words that are already apart, with their confidence; options as for `parse`."""
         if isinstance(sentences, (str, bytes)) or not isinstance(sentences, Iterable):
             kind = type(sentences).__name__
             raise TypeError(f"parse_tokens takes a list of sentences, each a list of words, not {kind}.")
         options.setdefault("confidence", True)
-        return list(self.parse(map(Sentence.from_words, sentences), threads=threads, **options))
+        return list(self.parse(map(Sentence.from_words, sentences), **options))
 
     @overload
     def pipe(
@@ -149,7 +148,7 @@ class Parser(TrainedModel):
         texts: Iterable[str],
         *,
         as_tuples: Literal[False] = False,
-        threads: int = 1,
+        workers: int = 1,
         **options: Unpack[ParseOptions],
     ) -> Iterator[Document]: ...
 
@@ -159,7 +158,7 @@ class Parser(TrainedModel):
         texts: Iterable[tuple[str, A]],
         *,
         as_tuples: Literal[True],
-        threads: int = 1,
+        workers: int = 1,
         **options: Unpack[ParseOptions],
     ) -> Iterator[tuple[Document, A]]: ...
 
@@ -168,7 +167,7 @@ class Parser(TrainedModel):
         texts: Iterable[Any],
         *,
         as_tuples: bool = False,
-        threads: int = 1,
+        workers: int = 1,
         **options: Unpack[ParseOptions],
     ) -> Iterator[Any]:
         """The documents of many texts, in order, streamed.
@@ -181,22 +180,26 @@ class Parser(TrainedModel):
             kind = type(texts).__name__
             raise TypeError(f"pipe takes several texts, such as a list of strings, not {kind}.")
         check_names(options)
-
-        def parsed(window: list[tuple[str, Any]]) -> list[Any]:
-            split = self.split([text for text, _ in window])
-            flat = [sentence for sentences in split for sentence in sentences]
-            starts = range(0, len(flat), WINDOW_SENTENCES)  # one text can have very many sentences
-            done = chain.from_iterable(
-                self._parse_window(flat[start : start + WINDOW_SENTENCES], **options) for start in starts
-            )
-            documents = [
-                (Document(text, islice(done, len(sentences))), context)
-                for (text, context), sentences in zip(window, split, strict=True)
-            ]
-            return documents if as_tuples else [document for document, _ in documents]
-
         pairs = text_pairs(texts, as_tuples=as_tuples)
-        return _flat(in_order(parsed, _text_windows(pairs, lambda pair: len(pair[0])), threads=threads))
+        windows = text_windows(pairs, lambda pair: len(pair[0]))
+        number_of_workers(workers)  # which is refused here, not at the first text
+        return self._documents(windows, as_tuples=as_tuples, workers=workers, **options)
+
+    def _documents(
+        self,
+        windows: Iterable[list[tuple[str, Any]]],
+        *,
+        as_tuples: bool,
+        workers: int,
+        **options: Unpack[ParseOptions],
+    ) -> Iterator[Any]:
+        texts = mapped(lambda window: (window, [text for text, _ in window]), windows)
+        for window, parsed in parsed_parts(self, texts, workers=workers, **options):
+            for (text, context), sentences in zip(window, parsed, strict=True):
+                if isinstance(sentences, Exception):
+                    raise sentences
+                document = Document(text, (best for best, *_ in sentences))
+                yield (document, context) if as_tuples else document
 
     def split(self, texts: Sequence[str]) -> list[list[Sentence]]:
         """The sentences of each text, not yet parsed."""
@@ -215,7 +218,7 @@ class Parser(TrainedModel):
 
     def _numbered(self, texts: Iterable[str], number: int) -> Iterator[Sentence | None]:
         size = 0  # of the parts so far, in characters
-        for window in with_pauses(_text_windows(texts, len)):
+        for window in with_pauses(text_windows(texts, len)):
             if window is None:
                 yield None
                 continue
@@ -251,13 +254,26 @@ class Parser(TrainedModel):
         k: int,
         *,
         roots: Roots | None = None,
-        threads: int = 1,
         fill_deps: bool = False,
         retag: bool = False,
         keep_heads: bool = False,
         constraints: Constraints = FREE,
     ) -> Iterator[list[Sentence]]:
         """The k most probable trees of each sentence, as `k_best` gives them; options as for `parse`."""
+        manner = {"roots": roots, "fill_deps": fill_deps, "retag": retag, "keep_heads": keep_heads}
+        return ranked_sentences(self, sentences, k, constraints=constraints, **manner)
+
+    def _k_best_window(
+        self,
+        window: list[Sentence],
+        k: int,
+        *,
+        retag: bool = False,
+        keep_heads: bool = False,
+        constraints: Constraints = FREE,
+        roots: Roots | None = None,
+        fill_deps: bool = False,
+    ) -> list[Trees]:
         with_trees = partial(
             with_k_best_trees,
             relations=self.vocabulary.relations,
@@ -267,50 +283,17 @@ class Parser(TrainedModel):
             temperature=self.temperature,
             curves=self.curves,
         )
-
-        def parse(window: list[Sentence]) -> list[list[Sentence]]:
-            return [
-                [sentence]
-                if scores is None
-                else with_trees(
-                    sentence,
-                    scores,
-                    tag_confidence=self._tag_confidence(sentence, scores, words, self.curves),
-                    constraints=Constraints.of_tree(sentence) if keep_heads else constraints,
-                )
-                for sentence, scores, words in self._scored(window, retag=retag)
-            ]
-
-        return _flat(in_order(parse, _windows(sentences), threads=threads))
-
-
-def _windows(sentences: Iterable[Sentence]) -> Iterable[list[Sentence]]:
-    if not isinstance(sentences, Iterable):
-        _refuse(sentences)
-    return windows(Arriving(map(_checked, with_pauses(sentences))), most=WINDOW_SENTENCES)
-
-
-def _text_windows(texts: Iterable[A], size: Callable[[A], int]) -> Iterable[list[A]]:
-    return windows(texts, most=WINDOW_SENTENCES, size=size, largest=WINDOW_CHARACTERS)
-
-
-def _checked(sentence: Sentence | None) -> Sentence | None:
-    if sentence is not None:
-        if not isinstance(sentence, Sentence):
-            _refuse(sentence)
-        check_length(sentence)
-    return sentence
-
-
-def _refuse(value: object) -> NoReturn:
-    raise TypeError(f"A parser takes sentences, not {type(value).__name__}; see Sentence.from_words.")
-
-
-def _flat(windows: Iterable[list[A]]) -> Iterator[A]:
-    """The items of all windows. While they are computed, all threads are those of `in_order`."""
-    with one_matrix_thread, fewer_collections:
-        for window in windows:
-            yield from window
+        return [
+            [sentence]
+            if scores is None
+            else with_trees(
+                sentence,
+                scores,
+                tag_confidence=self._tag_confidence(sentence, scores, words, self.curves),
+                constraints=Constraints.of_tree(sentence) if keep_heads else constraints,
+            )
+            for sentence, scores, words in self._scored(window, retag=retag)
+        ]
 
 
 def load(model: str | Path, *, device: str = "cpu", fused: bool | None = None) -> Parser:

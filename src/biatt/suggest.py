@@ -14,9 +14,10 @@ import math
 import sys
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -25,9 +26,8 @@ from biatt.data.sentence import Sentence
 from biatt.display.output import format_for, write_parsed
 from biatt.errors import ConfigError
 from biatt.options import InputFormat, OutputFormat
-from biatt.parse_file import Progress, check_paths, read_sources
+from biatt.parsed_sources import Progress, SourceReader, check_paths, parsed_targets
 from biatt.parser import Parser
-from biatt.threads import Arriving
 
 CANDIDATES = 20  # for each sentence to choose: the most uncertain ones, which are kept in memory
 LEAST_CANDIDATES = 1000
@@ -46,16 +46,19 @@ class _Candidate(NamedTuple):
 
 
 def suggest(
-    parser: Parser, pool: Iterable[Sentence], count: int, *, retag: bool = False, threads: int = 1
+    parser: Parser, pool: Iterable[Sentence], count: int, *, retag: bool = False, workers: int = 1
 ) -> list[Sentence]:
     """The sentences of a pool to annotate next, the most useful first, with trees as a first proposal.
 
     There are fewer if the pool has fewer different sentences. Comments give the rank of each and the entropy
     of its trees; the sentences carry their confidence.
     """
+    return _suggested(parser.parse(pool, confidence=True, retag=retag, workers=workers), count)
+
+
+def _suggested(parsed: Iterable[Sentence], count: int) -> list[Sentence]:
     if count < 1:
         raise ConfigError(f"The number of sentences must be at least 1, not {count}.")
-    parsed = parser.parse(pool, confidence=True, retag=retag, threads=threads)
     candidates = _most_uncertain(parsed, max(CANDIDATES * count, LEAST_CANDIDATES))
     features = [Counter(_features(candidate.sentence)) for candidate in candidates]
     chosen = diverse(features, [candidate.uncertainty for candidate in candidates], count)
@@ -71,15 +74,16 @@ def suggest_from_files(
     input: InputFormat | None = None,
     format: OutputFormat | None = None,
     retag: bool = False,
-    threads: int = 1,
+    workers: int = 1,
     progress: Progress | None = None,
 ) -> None:
     """Choose from text or CoNLL files, and write the sentences as `parse_file` does."""
     check_paths(sources, str(target))
     terminal = sys.stdout is not None and sys.stdout.isatty()
     format = format or format_for(str(target), terminal=terminal)
-    pool = Arriving(read_sources(parser, sources, input, progress=progress))
-    write_parsed(suggest(parser, pool, count, retag=retag, threads=threads), str(target), format)
+    manner: dict[str, Any] = {"workers": workers, "progress": progress, "confidence": True, "retag": retag}
+    with closing(parsed_targets(parser, [sources], SourceReader(input), **manner)) as parsed:
+        write_parsed(_suggested((best for best, *_ in next(parsed)), count), str(target), format)
 
 
 def _most_uncertain(parsed: Iterable[Sentence], most: int) -> list[_Candidate]:

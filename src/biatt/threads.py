@@ -1,23 +1,17 @@
-"""Streams of work, on one thread or several.
-
-Kernels and numpy's products release Python's global lock, so threads are enough to use several cores.
-"""
+"""Threads that share a task, streams of items that arrive, and settings of the process while it works."""
 
 from __future__ import annotations
 
 import gc
 import sys
 from abc import ABC, abstractmethod
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor, wait
 from functools import lru_cache
 from threading import Lock
 from typing import TypeVar
 
 from threadpoolctl import threadpool_limits
-
-from biatt.errors import ConfigError
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -68,6 +62,11 @@ def with_pauses(items: Iterable[A]) -> Iterator[A | None]:
     return items.items if isinstance(items, Arriving) else iter(items)
 
 
+def mapped(function: Callable[[A], B], items: Iterable[A]) -> Arriving[B]:
+    """function(item) of each item; while the next item has not arrived, nor has the next result."""
+    return Arriving(None if item is None else function(item) for item in with_pauses(items))
+
+
 def windows(
     items: Iterable[A],
     *,
@@ -104,49 +103,6 @@ def _windows(
         raise
     if window:
         yield window
-
-
-def in_order(function: Callable[[A], B], items: Iterable[A], *, threads: int) -> Iterator[B]:
-    """function(item) of each item, in order, up to `threads` at a time; reads ahead only as far as needed.
-
-    Where the items end with an exception, the results of those before it come first. Where the next item has
-    not arrived yet, the results of all before it come first.
-    """
-    check_threads(threads)
-    return _in_order(function, items, threads)
-
-
-def check_threads(threads: int) -> None:
-    if threads < 1:
-        raise ConfigError(f"The number of threads must be at least 1, not {threads}.")
-
-
-def _in_order(function: Callable[[A], B], items: Iterable[A], threads: int) -> Iterator[B]:
-    source = with_pauses(items)
-    if threads == 1:
-        for item in source:
-            if item is not None:
-                yield function(item)
-        return
-    failure: Exception | None = None
-    with short_switch_interval, ThreadPoolExecutor(threads) as executor:
-        running: deque[Future[B]] = deque()
-        while True:
-            try:
-                item = next(source)
-            except StopIteration:
-                break
-            except Exception as error:
-                failure = error
-                break
-            if item is not None:
-                running.append(executor.submit(function, item))
-            while running and (item is None or len(running) > threads):
-                yield running.popleft().result()
-        while running:
-            yield running.popleft().result()
-    if failure is not None:
-        raise failure
 
 
 class _Shared(ABC):

@@ -26,6 +26,23 @@ def test_bar_shows_file_share_and_words() -> None:
     assert "1,200 words" in bar
 
 
+def test_one_bar_is_for_all_files_together() -> None:
+    console = Console(file=io.StringIO(), force_terminal=True, width=100, color_system=None)
+    with ParseProgress("parsed", console=console) as progress:
+        progress.begin_all(3, 1000)
+        for name, size in (("a", 100), ("b", 300)):
+            progress.start(name, size)
+            progress.advance(700, size)
+        progress.start("c", 600)
+        progress.advance(100, 200)
+        progress.bar.refresh()
+        assert progress.bar.tasks[0].completed == 600
+    bar = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "3/3 c" in bar
+    assert " 60 %" in bar
+    assert "1,500 words" in bar
+
+
 def test_nothing_is_shown_without_a_terminal() -> None:
     assert shown(terminal=False).strip() == ""
 

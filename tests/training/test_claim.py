@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from biatt.data import locks
 from biatt.errors import ConfigError
 from biatt.model_folder import CHECKPOINT, FINGERPRINT, LOCK, WEIGHTS
-from biatt.training import claim
 from biatt.training.claim import claimed, make_folder
 
 SOURCE = Path(__file__).parents[2] / "src"
@@ -111,7 +111,7 @@ def test_killed_process_frees_the_folder(tmp_path: Path) -> None:
 def test_lock_file_that_its_holder_has_removed_is_made_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lock, removed = claim._try_lock, []
+    lock, removed = locks._try_lock, []
 
     def removing(descriptor: int) -> bool:
         """The holder ends, and removes the file, after we have opened it."""
@@ -120,7 +120,7 @@ def test_lock_file_that_its_holder_has_removed_is_made_anew(
             removed.append(True)
         return lock(descriptor)
 
-    monkeypatch.setattr(claim, "_try_lock", removing)
+    monkeypatch.setattr(locks, "_try_lock", removing)
     with claimed(tmp_path, "a", resume=False):
         assert (tmp_path / LOCK).exists()
         with pytest.raises(ConfigError, match="Another process"):

@@ -86,10 +86,11 @@ def test_progress_is_hidden_only_where_trees_are_drawn(
     assert targets == ["-", str(tmp_path / "a.conllu"), str(tmp_path / "blank.conllu")]
 
 
-def test_parsing_on_two_threads_changes_nothing(data: Path, tmp_path: Path) -> None:
-    for threads in (1, 2):
-        out = tmp_path / f"{threads}.conllu"
-        invoke("parse", "--model", data / "model", data / "blank.conllu", "-o", out, "--threads", threads)
+@pytest.mark.slow
+def test_parsing_by_two_workers_changes_nothing(data: Path, tmp_path: Path) -> None:
+    for workers in (1, 2):
+        out = tmp_path / f"{workers}.conllu"
+        invoke("parse", "--model", data / "model", data / "blank.conllu", "-o", out, "--workers", workers)
     assert (tmp_path / "1.conllu").read_bytes() == (tmp_path / "2.conllu").read_bytes()
 
 

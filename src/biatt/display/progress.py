@@ -13,7 +13,7 @@ from biatt.progress_bar import ProgressBar
 
 
 class ParseProgress(ProgressBar):
-    """A bar for each file, while it is parsed: its share of bytes, words, words a second, time left.
+    """A bar for all files together, while they are parsed: share of bytes, words, words a second, time left.
 
     It is shown only if standard error is a terminal, and the output `target` is not written to it, too.
     """
@@ -21,17 +21,29 @@ class ParseProgress(ProgressBar):
     def __init__(self, target: str = "-", *, console: Console | None = None) -> None:
         drawn = target == "-" and sys.stdout is not None and sys.stdout.isatty()
         super().__init__(TimeRemainingColumn(), console=console, hidden=drawn)
+        self._files = self._started = self._words = 0
+        self._before = self._read = 0  # bytes of the files before this one, and of this one
+
+    def begin_all(self, files: int, size: int | None) -> None:
+        """So many files will be opened, of so many bytes together; None if that is not known."""
+        self._files, self._start = files, time.perf_counter()
+        self.begin("", size)
 
     def start(self, name: str, size: int | None) -> None:
-        """A file of `size` bytes is opened; None if its size is not known."""
-        self.begin(visible(name), size)
-        self._words, self._start = 0, time.perf_counter()
+        """The first words of a file of `size` bytes are parsed; None if its size is not known."""
+        if self.task is None:
+            self.begin_all(1, size)
+        self._started += 1
+        self._before, self._read = self._before + self._read, 0
+        number = f"{self._started}/{self._files} " if self._files > 1 else ""
+        if self.task is not None:
+            self.bar.update(self.task, description=f"{number}{visible(name)}")
 
     def advance(self, words: int, bytes_read: int) -> None:
-        """A sentence of the file has been read."""
+        """Words of the file have been parsed."""
         if self.task is None or self.bar.disable:
             return
-        self._words += words
+        self._words, self._read = self._words + words, bytes_read
         seconds = time.perf_counter() - self._start
         figures = f"{self._words:,} words  {self._words / max(seconds, 1e-9):,.0f} words/s"
-        self.bar.update(self.task, completed=bytes_read, figures=figures)
+        self.bar.update(self.task, completed=self._before + self._read, figures=figures)

@@ -133,7 +133,7 @@ def measure(
         seconds=round(sum(epoch["seconds"] for epoch in epochs)),
         best_epoch=max(epoch["epoch"] for epoch in epochs if epoch["best"]),
         history=history_columns(epochs),
-        test=_scoring(experiment, parser, folders, threads=threads) if experiment.test else None,
+        test=_scoring(experiment, parser, folders) if experiment.test else None,
         gain=_gain(experiment, parser, folders, seed) if experiment.against else None,
     )
 
@@ -149,13 +149,13 @@ def train_command(experiment: Experiment, seed: int, *, threads: int) -> str:
     return shlex.join(words)
 
 
-def _scoring(experiment: Experiment, parser: Parser, folders: Folders, *, threads: int) -> Scoring:
+def _scoring(experiment: Experiment, parser: Parser, folders: Folders) -> Scoring:
     gold = _test_sentences(experiment, folders)
     return Scoring.of(
         {
             decoder: evaluate(
                 gold,
-                parser.parse(gold, decoder=decoder, threads=threads),
+                parser.parse(gold, decoder=decoder),
                 style=experiment.style,
                 punctuation=experiment.punctuation,
                 allow_cycles=decoder == "argmax",

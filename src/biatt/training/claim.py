@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import errno
 import os
-import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 from biatt.data.files import is_temporary, replacing
+from biatt.data.locks import locked
 from biatt.errors import ConfigError
 from biatt.model_folder import FINGERPRINT, LOCK, is_begun
 
@@ -22,7 +21,8 @@ def claimed(out: Path, fingerprint: str, *, resume: bool) -> Iterator[None]:
     """
     _check(out, fingerprint, resume=resume)  # before locking, which writes into the folder
     make_folder(out)
-    with _locked(out / LOCK):
+    busy = f"Another process is training in {out}: wait for it, or stop it."
+    with locked(out / LOCK, busy=busy):
         _check(out, fingerprint, resume=resume)  # another process may have begun in the meantime
         for path in filter(is_temporary, out.rglob(".*")):  # left by a process that was killed
             path.unlink(missing_ok=True)
@@ -58,46 +58,3 @@ def _check(out: Path, fingerprint: str, *, resume: bool) -> None:
             f"{out} contains a run with other data, settings, seed or threads: repeat its options, or name "
             "another folder."
         )
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Hold an exclusive lock on a file, which is removed at the end."""
-    descriptor = _open_locked(path)
-    try:
-        yield
-    finally:
-        with suppress(OSError):  # Windows removes no open file
-            path.unlink()
-        os.close(descriptor)
-
-
-def _open_locked(path: Path) -> int:
-    while True:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
-        if not _try_lock(descriptor):
-            os.close(descriptor)
-            raise ConfigError(f"Another process is training in {path.parent}: wait for it, or stop it.")
-        with suppress(FileNotFoundError):
-            if os.path.samestat(os.fstat(descriptor), os.stat(path)):
-                return descriptor
-        os.close(descriptor)  # the process that held the lock removed the file after we opened it
-
-
-def _try_lock(descriptor: int) -> bool:
-    """Lock a file until it is closed or the process ends; False if another process holds the lock.
-
-    On a file system without locks, nothing is locked.
-    """
-    try:
-        if sys.platform == "win32":
-            import msvcrt
-
-            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
-        else:
-            import fcntl
-
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        return error.errno not in (errno.EACCES, errno.EAGAIN, errno.EDEADLK)
-    return True

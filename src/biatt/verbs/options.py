@@ -21,6 +21,10 @@ Output = Annotated[
     str, output_option("--output", "-o", metavar="FILE", help="File to write; - is standard output.")
 ]
 Threads = Annotated[int, running_option(min=1, metavar="N", help="Number of cores to use.")]
+Workers = Annotated[
+    int,
+    running_option(min=0, metavar="N", help="Processes that parse, each on a core; 0: one on each core."),
+]
 Device = Annotated[str, running_option(metavar="DEVICE", help="cpu, or cuda for a GPU.")]
 Seed = Annotated[int, running_option(min=0, metavar="N", help="Same seed, same output.")]
 

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import io
 import sys
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 import biatt
 from biatt.errors import ConfigError
 from biatt.options import Decoder, Doubtful, InputFormat, OutputFormat, Roots
-from biatt.verbs.options import Device, Model, Output, Threads, input_option, output_option
+from biatt.verbs.options import Device, Model, Output, Workers, input_option, output_option
+
+if TYPE_CHECKING:
+    from biatt.parsed_sources import Source
 
 tree_option = partial(typer.Option, rich_help_panel="Trees")
 
@@ -141,7 +145,7 @@ def parse(
     roots: NumberOfRoots = None,
     retag: Retag = False,
     keep_heads: KeepHeads = False,
-    threads: Threads = 1,
+    workers: Workers = 1,
     device: Device = "cpu",
 ) -> None:
     """Parse raw text, tokens or CoNLL files.
@@ -152,46 +156,46 @@ def parse(
     Several files are written one after the other to the output, or each to its own file in --output-dir.
     """
     from biatt.display.progress import ParseProgress
-    from biatt.parse_file import parse_file
+    from biatt.parse_file import parse_files
 
+    if workers != 1 and device != "cpu":
+        raise ConfigError("Several workers are for the CPU; on a GPU, one process parses.")
     tasks = _tasks(files or [], text, output, output_dir, format)
     parser = biatt.load(model, device=device)
     with ParseProgress(str(tasks[0][1])) as progress:
-        for source, target in tasks:
-            parse_file(
-                parser,
-                source,
-                target,
-                input=input_format or ("text" if text is not None else None),
-                format=format,
-                decoder=decode,
-                roots=roots,
-                confidence=confidence,
-                probabilities=probabilities,
-                k_best=k_best,
-                offsets=offsets,
-                min_confidence=min_confidence,
-                doubtful=doubtful,
-                fill_deps=fill_deps,
-                retag=retag,
-                keep_heads=keep_heads,
-                threads=threads,
-                max_size=max_size,
-                name="--text" if text is not None else None,
-                progress=progress,
-            )
+        parse_files(
+            parser,
+            tasks,
+            input=input_format or ("text" if text is not None else None),
+            format=format,
+            decoder=decode,
+            roots=roots,
+            confidence=confidence,
+            probabilities=probabilities,
+            k_best=k_best,
+            offsets=offsets,
+            min_confidence=min_confidence,
+            doubtful=doubtful,
+            fill_deps=fill_deps,
+            retag=retag,
+            keep_heads=keep_heads,
+            workers=workers,
+            max_size=max_size,
+            name="--text" if text is not None else None,
+            progress=progress,
+        )
 
 
 def _tasks(
     files: list[str], text: str | None, output: str, output_dir: Path | None, format: OutputFormat | None
-) -> list[tuple[io.BytesIO | list[str], str | Path]]:
+) -> list[tuple[Sequence[Source], str | Path]]:
     """Sources, and the target of each."""
     if text is not None:
         if files:
             raise ConfigError("Give files or --text, not both.")
         if output_dir is not None:
             raise ConfigError("--output-dir is for files; the trees of --text go to --output.")
-        return [(io.BytesIO(text.encode(errors="surrogateescape")), output)]
+        return [([io.BytesIO(text.encode(errors="surrogateescape"))], output)]
     if output_dir is not None:
         from biatt.parse_file import targets_in
 

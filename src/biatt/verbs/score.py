@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 import biatt
-from biatt.verbs.options import Gold, Model, Output, Punct, Report, Scoring, Seed, Threads, output_option
+from biatt.verbs.options import Gold, Model, Output, Punct, Report, Scoring, Seed, output_option
 from biatt.verbs.printing import write_report
 
 
@@ -65,7 +65,6 @@ def calibrate(
             "figures are then cross-validated: each sentence's are those of a fit without it.",
         ),
     ] = False,
-    threads: Threads = 1,
     output: Output = "-",
     format: Report = None,
 ) -> None:
@@ -82,12 +81,12 @@ def calibrate(
     if fit:
         from biatt.fit_confidence import ConfidenceFit
 
-        fitted = ConfidenceFit(parser, sentences, threads=threads)
+        fitted = ConfidenceFit(parser, sentences)
         parsed = fitted.cross_validated()
         fitted.apply(parser)
         parser.write_confidence(find_model(model))
     else:
-        parsed = list(parser.parse(sentences, confidence=True, threads=threads, retag=parser.chooses_tags))
+        parsed = list(parser.parse(sentences, confidence=True, retag=parser.chooses_tags))
     unfitted = [unfitted_confidence(s, roots=default_roots(s)) for s in parsed if len(s)]
     result = biatt.calibrate(sentences, parsed, unfitted=unfitted)
     if plot:

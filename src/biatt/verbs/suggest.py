@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 import biatt
-from biatt.verbs.options import Device, Model, Output, Threads
+from biatt.verbs.options import Device, Model, Output, Workers
 from biatt.verbs.parse import Format, Input, Retag
 
 Pool = Annotated[
@@ -25,7 +25,7 @@ def suggest(
     output: Output = "-",
     format: Format = None,
     retag: Retag = False,
-    threads: Threads = 1,
+    workers: Workers = 1,
     device: Device = "cpu",
 ) -> None:
     """Choose the sentences of a pool whose annotation would teach the model most.
@@ -47,6 +47,6 @@ def suggest(
             input=input_format,
             format=format,
             retag=retag,
-            threads=threads,
+            workers=workers,
             progress=progress,
         )

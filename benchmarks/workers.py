@@ -1,0 +1,180 @@
+"""Two workers against one, and against two processes that know nothing of each other; and their memory.
+
+    python benchmarks/workers.py --text FILE [--words 400000] [--repeats 3] [--workers 2] [--model en]
+
+FILE is raw text; it is repeated, or cut, to about so many words. Each round parses it by `biatt parse` with
+one worker and with several, then a part of it by each of as many processes at once, which is the machine's
+own limit. All start anew, so that loading the model counts. It writes workers.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from threading import Thread
+from typing import Any, NamedTuple
+
+from run import commit, cores, cpu_name, save
+
+import biatt
+from biatt.data.files import reading
+
+HERE = Path(__file__).parent
+COMMAND = [sys.executable, "-c", "from biatt.cli import main; main()", "parse"]
+SAMPLE_SECONDS = 0.1
+
+
+class Run(NamedTuple):
+    seconds: float
+    memory_mib: float  # the largest sum of all processes; pages that several share count once
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    options = _options(arguments)
+    with TemporaryDirectory() as folder:
+        result = measure(options, Path(folder))
+    save(result, options.out)
+    print(json.dumps(result["summary"], indent=1))
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--text", type=Path, required=True, help="raw text")
+    parser.add_argument("--words", type=int, default=400_000)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--model", default="en")
+    parser.add_argument("--note", default="", help="what else ran on the machine")
+    parser.add_argument("--out", type=Path, default=HERE / "workers.json")
+    return parser.parse_args(arguments)
+
+
+def measure(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
+    with reading(options.text) as stream:
+        paragraphs = stream.read().decode().split("\n\n")
+    parts = divided(paragraphs, options.words, options.workers)
+    files = [folder / f"part{i}.txt" for i in range(len(parts))]
+    for file, part in zip(files, parts, strict=True):
+        file.write_text(part, encoding="utf-8")
+    whole = folder / "whole.txt"
+    whole.write_text("\n\n".join(parts), encoding="utf-8")
+    model = ["--model", str(options.model)]
+
+    def parse(file: Path, workers: int) -> list[str]:
+        output = folder / f"{file.stem}-{workers}.conllu"
+        return [*COMMAND, str(file), "--output", str(output), "--workers", str(workers), *model]
+
+    paths = {
+        "one": [parse(whole, 1)],
+        "workers": [parse(whole, options.workers)],
+        "independent": [parse(file, 1) for file in files],
+    }
+    load_before = os.getloadavg()[0]
+    run(paths["one"])  # to warm up
+    rounds = [{name: run(commands) for name, commands in paths.items()} for _ in range(options.repeats)]
+    written = [(folder / f"whole-{n}.conllu").read_bytes() for n in (1, options.workers)]
+    if written[0] != written[1]:
+        raise SystemExit("The workers have written other bytes than one process.")
+    words = sum(map(len, biatt.read(folder / "whole-1.conllu")))
+    return {
+        "conditions": {
+            "cpu": cpu_name(),
+            "cores": cores(),
+            "commit": commit(),
+            "load_before": load_before,
+            "note": options.note,
+            "model": str(options.model),
+            "words": words,
+            "workers": options.workers,
+            "repeats": options.repeats,
+        },
+        "summary": summary(rounds, words, options.workers),
+        "rounds": [{name: one._asdict() for name, one in of_round.items()} for of_round in rounds],
+    }
+
+
+def divided(paragraphs: Sequence[str], words: int, parts: int) -> list[str]:
+    """As many texts of about the same number of words, together about `words`; paragraphs come again."""
+    sizes = [len(paragraph.split()) for paragraph in paragraphs]
+    result, at = [], 0
+    for _ in range(parts):
+        chosen, size = [], 0
+        while size < words / parts:
+            chosen.append(paragraphs[at % len(paragraphs)])
+            size += max(1, sizes[at % len(paragraphs)])
+            at += 1
+        result.append("\n\n".join(chosen))
+    return result
+
+
+def summary(rounds: Sequence[dict[str, Run]], words: int, workers: int) -> dict[str, float]:
+    """Ratios are medians of the ratios within a round, where all met the same neighbours."""
+    memory = {name: max(of_round[name].memory_mib for of_round in rounds) for name in ("one", "workers")}
+    return {
+        **{
+            f"{name}_words_per_second": words / median(of_round[name].seconds for of_round in rounds)
+            for name in ("one", "workers", "independent")
+        },
+        "workers_over_one": median(r["one"].seconds / r["workers"].seconds for r in rounds),
+        "independent_over_one": median(r["one"].seconds / r["independent"].seconds for r in rounds),
+        "share_of_independent": median(r["independent"].seconds / r["workers"].seconds for r in rounds),
+        "one_memory_mib": memory["one"],
+        "workers_memory_mib": memory["workers"],
+        "memory_mib_for_each_worker": (memory["workers"] - memory["one"]) / workers,
+    }
+
+
+def run(commands: Sequence[Sequence[str]]) -> Run:
+    """Run all commands at once, and wait for the last."""
+    start = time.perf_counter()
+    processes = [subprocess.Popen(command) for command in commands]
+    memory = [0.0]
+    watching = Thread(target=_watch, args=([process.pid for process in processes], memory), daemon=True)
+    watching.start()
+    codes = [process.wait() for process in processes]
+    seconds = time.perf_counter() - start
+    watching.join()
+    if any(codes):
+        raise SystemExit("A process has failed.")
+    return Run(seconds, memory[0])
+
+
+def _watch(numbers: Sequence[int], largest: list[float]) -> None:
+    while any(sizes := [proportional_mib(number) for number in with_children(numbers)]):
+        largest[0] = max(largest[0], sum(sizes))
+        time.sleep(SAMPLE_SECONDS)
+
+
+def with_children(numbers: Sequence[int]) -> list[int]:
+    """The processes and all that they have started, also indirectly."""
+    result = list(numbers)
+    for number in result:
+        for task in Path(f"/proc/{number}/task").glob("*"):
+            try:
+                result += map(int, (task / "children").read_text().split())
+            except OSError:  # it has ended
+                continue
+    return result
+
+
+def proportional_mib(number: int) -> float:
+    """The resident memory of a process; a page that n processes share counts 1/n."""
+    try:
+        for line in Path(f"/proc/{number}/smaps_rollup").read_text().splitlines():
+            if line.startswith("Pss:"):
+                return int(line.split()[1]) / 1024
+    except OSError:  # it has ended
+        pass
+    return 0.0
+
+
+if __name__ == "__main__":
+    main()
