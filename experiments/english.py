@@ -43,7 +43,7 @@ LICENCE = "CC BY-SA 4.0"  # of the treebank
 SHARED = ("affixes=5", "tokeniser.noise=0.2", "tokeniser.hidden=96", "tokeniser.epochs=12")
 TEACHER = ("hidden=200", "epochs=9", "feature_layers=2,4,5,6")
 STUDENT = (
-    *("hidden=192", "embedding=128", "epochs=10", "silver_ratio=5", "noise=0.1", "state_limit=4"),
+    *("hidden=192", "embedding=128", "epochs=12", "silver_ratio=5", "noise=0.1", "state_limit=4"),
     *("dropout=0.2", "word_dropout=0.1", "smoothing=0.03", "tag_weight=0.5"),
 )
 TEXT = "amalgum.tokens.txt.xz"  # a sentence a line, three million words
