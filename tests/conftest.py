@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -15,6 +19,30 @@ settings.register_profile("repeatable", PATIENT, derandomize=True)
 settings.register_profile("random", PATIENT, print_blob=True)
 settings.register_profile("quick", PATIENT, derandomize=True, max_examples=20)
 settings.load_profile("repeatable")
+
+# A module all of whose tests are slow.
+SLOW_MODULE = re.compile(r"^pytestmark = (?:\[[^\]]*)?pytest\.mark\.slow\b", re.MULTILINE)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Do not even import modules of slow tests where these are left out: what they import takes seconds."""
+    if config.getoption("markexpr") != "not slow" or not collection_path.name.startswith("test_"):
+        return None
+    return SLOW_MODULE.search(collection_path.read_text(encoding="utf-8")) is not None or None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Tests that start a process must be marked slow, so that `scripts/test --quick` stays quick."""
+    if item.get_closest_marker("slow"):
+        return (yield)
+
+    def refuse(_: object, command: Any, *__: object, **___: object) -> None:
+        pytest.fail(f"This test starts a process and is not marked slow: {command}")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(subprocess.Popen, "__init__", refuse)
+        return (yield)
 
 
 @pytest.fixture(autouse=True)

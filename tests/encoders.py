@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib.util import find_spec
 from pathlib import Path
 from string import ascii_lowercase
 from typing import Any
@@ -20,7 +21,9 @@ WORDPIECES = [
     "##dog",
 ]
 
-needs_transformers = "an encoder needs the extra biatt[encoder]"
+REASON = "an encoder needs the extra biatt[encoder]"
+# Without importing transformers, which takes a second.
+needs_transformers = pytest.mark.skipif(find_spec("transformers") is None, reason=REASON)
 
 
 def wordpiece_tokenizer() -> Any:
@@ -54,7 +57,7 @@ def byte_level_tokenizer() -> Any:
 
 def write_encoder(folder: Path, *, positions: int = 64, kind: str = "bert") -> Path:
     """An encoder of the kind "bert" or "roberta" with as many positions."""
-    pytest.importorskip("transformers", reason=needs_transformers)
+    pytest.importorskip("transformers", reason=REASON)
     import torch
     from safetensors.torch import save_file
     from transformers import BertConfig, BertModel, RobertaConfig, RobertaModel

@@ -9,12 +9,21 @@ from threading import Event, Thread
 from typing import Any
 
 import httpx
+import pytest
 import uvicorn
 
 from biatt.parser import Parser
 from biatt.service.app import make_app
 from biatt.service.limits import Limits
+from biatt.service.searching import find
 from builders import random_parser, random_tagger, random_tokeniser
+
+PATIENCE = 3600.0  # seconds: a busy machine is no failure
+
+
+def patient(**limits: Any) -> Limits:
+    """Limits under which no request takes too long, on however slow or busy a machine."""
+    return Limits(**{"seconds": PATIENCE, **limits})
 
 
 def toy_parser(seed: int = 0) -> Parser:
@@ -44,9 +53,10 @@ def running(
     models: dict[str, Any], limits: Limits | None = None, *, threads: int = 1
 ) -> Iterator[httpx.Client]:
     """A client of a service that listens on a free port of this machine."""
-    with socket.create_server(("127.0.0.1", 0)) as listening:
+    with pytest.MonkeyPatch.context() as patch, socket.create_server(("127.0.0.1", 0)) as listening:
+        patch.setitem(find.__kwdefaults__, "seconds", PATIENCE)  # a search starts a process
         config = uvicorn.Config(
-            make_app(models, limits, threads=threads),
+            make_app(models, limits or patient(), threads=threads),
             http="h11",
             ws="none",
             access_log=False,

@@ -65,7 +65,7 @@ def test_cross_validated_confidence_comes_from_other_sentences(fit: ConfidenceFi
         assert confidence is not None
         # The temperatures differ a little: those of the cross-validation come from all sentences.
         np.testing.assert_allclose(confidence.words, expected.words, atol=0.1)
-        np.testing.assert_allclose(confidence.tags["upos"], expected.tags["upos"])
+        np.testing.assert_allclose(confidence.tags["upos"], expected.tags["upos"], atol=1e-3)
 
 
 def test_fit_is_stored_in_the_folder_and_nothing_else_changes(fit: ConfidenceFit, tmp_path: Path) -> None:

@@ -10,12 +10,14 @@ import tarfile
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from biatt.encoding.word_vectors import read_vectors
 
 SCRIPT = Path(__file__).parents[1] / "scripts" / "glove"
 
 
+@pytest.mark.slow
 def test_words_are_in_order_of_their_rank(tmp_path: Path) -> None:
     """The package has each vector with its norm and its rank; names that look like numbers come first."""
     words = ["the", '"', "2016", "caf\u00e9"]

@@ -64,6 +64,7 @@ def test_malformed_words_are_one_sentence(
     assert not (tmp_path / "lemmas.json").exists()
 
 
+@pytest.mark.slow
 def test_words_of_the_treebank_come_before_further_words(tmp_path: Path, model: Path) -> None:
     write([Sentence.from_words(["We", "swam"], upos=["PRON", "VERB"], lemmas=["we", "dive"])], tmp_path / "t")
     (tmp_path / "words.tsv").write_text("# comment\nswim\tVERB\tswam swum\nmouse\tNOUN\tmice\n")

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from safetensors.numpy import load_file, save_file
 
@@ -34,6 +34,7 @@ from biatt.model_check import (
 from biatt.parser import Parser, load
 from biatt.weights import EMBEDDINGS, SCALE, row_scale
 from builders import TREEBANK, random_parser, random_tagger, random_tokeniser
+from examples import examples
 
 TEXT = "The dog sees ab a bird. Dogs bark, ab!"
 
@@ -112,7 +113,7 @@ def test_damaged_file_is_refused(folder: Path, name: str) -> None:
     refused(folder, message)
 
 
-@settings(deadline=None, max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.sampled_from(["config.json", "vocabulary.json", "model.safetensors"]), st.floats(0, 1))
 def test_file_cut_anywhere_is_refused(original: Path, tmp_path: Path, name: str, share: float) -> None:
     shutil.copytree(original, tmp_path, dirs_exist_ok=True)
@@ -503,7 +504,7 @@ def loaded_or_refused(folder: Path) -> Parser | None:
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=150, suppress_health_check=list(HealthCheck))
+@examples(150, suppress_health_check=list(HealthCheck))
 @given(damages())
 def test_damaged_folder_is_refused_or_works(
     original: Path, tmp_path_factory: pytest.TempPathFactory, damage: tuple[str, Callable[[bytes], bytes]]

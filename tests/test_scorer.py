@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from builders import TREEBANK, parts, random_parser
+from examples import examples
 
 PARSER = random_parser()
 
 
-@settings(deadline=None, max_examples=10)
+@examples(10)
 @given(st.integers(1, 2000))
 def test_batch_size_does_not_change_the_scores(batch_words: int) -> None:
     expected = PARSER.scores(TREEBANK)

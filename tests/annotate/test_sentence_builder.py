@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import regex
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from biatt.annotate.multiword import Multiword
@@ -17,6 +17,7 @@ from biatt.annotate.sentence_builder import build_sentences, cut_text
 from biatt.data.conll import dumps, reads
 from biatt.data.document import Document
 from builders import random_tokeniser
+from examples import examples
 
 MULTIWORD = Multiword.learned([("ab", ["a", "b"]), ("can't", ["ca", "n't"]), ("du", ["de", "le"])])
 COUNT = 10_000
@@ -81,7 +82,7 @@ def test_places_and_text_of_many_random_texts_are_exact() -> None:
         check(split(text, seed, spaces=seed % 4 == 0))
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(TEXTS, st.integers(0, 99), st.booleans())
 def test_places_and_text_are_exact(text: str, seed: int, spaces: bool) -> None:
     document = split(text, seed, spaces=spaces)
@@ -90,7 +91,7 @@ def test_places_and_text_are_exact(text: str, seed: int, spaces: bool) -> None:
         assert word.token.start_char <= word.start_char < word.end_char <= word.token.end_char
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.lists(TEXTS, max_size=3), st.booleans())
 def test_tokeniser_gives_exact_places(texts: list[str], spaces: bool) -> None:
     tokeniser = random_tokeniser(spaces=spaces)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from biatt.annotate import sentence_builder
@@ -16,12 +16,13 @@ from biatt.data.conll import read
 from biatt.data.raw_text import Paragraph, TokenEnd
 from biatt.data.toy_treebank import generate
 from builders import CHARACTERS, random_tokeniser
+from examples import examples
 
 TREEBANK = generate(40, seed=3)
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from(" .\n\t'\"abc"), max_size=120)
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(st.lists(TEXTS, max_size=4))
 def test_texts_do_not_disturb_each_other(texts: list[str]) -> None:
     tokeniser = random_tokeniser()

@@ -8,7 +8,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from biatt.data.conll import dumps, reads
@@ -16,6 +16,7 @@ from biatt.data.document import Document
 from biatt.data.sentence import Sentence
 from biatt.data.toy_treebank import generate
 from builders import ODD_CONLLU, random_parser
+from examples import examples
 
 SCHEMA = json.loads(files("biatt.data").joinpath("document.schema.json").read_text("utf-8"))
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
@@ -105,7 +106,7 @@ def test_probabilities_come_back() -> None:
 CELL = st.text(st.characters(exclude_characters="\t\n\r", exclude_categories=["Cs"]), min_size=1, max_size=6)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     st.lists(
         st.tuples(CELL, CELL, CELL, CELL | st.sampled_from(["A=1|B=2", "=", "A=|B"])), min_size=1, max_size=4

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from biatt.data import conll
@@ -26,6 +26,7 @@ from biatt.data.conll import format_of, read, write
 from biatt.data.files import BUFFER_BYTES
 from biatt.data.sentence import Sentence
 from biatt.errors import ConfigError, FormatError
+from examples import examples
 
 ROOT = Path(__file__).parents[2]
 SHARED = Path(__file__).parents[3] / "shared"
@@ -286,7 +287,7 @@ def obvious(text: str) -> list[list[list[str]]]:
     return [rows for rows in sentences if rows]
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(files())
 def test_generated_file_comes_back_and_agrees_with_a_plain_reader(text: str) -> None:
     sentences = parse(text)
@@ -321,7 +322,6 @@ class Drip(io.RawIOBase):
         return part
 
 
-@settings(max_examples=100, deadline=None)
 @given(text=files(), step=st.integers(1, 50))
 @example(text=CATS + "\n\n" + SHORT + "\n\n  ", step=1)
 @example(text="\ufeff\n\n" + CATS.replace("\n", "\r\n"), step=1)
@@ -330,7 +330,6 @@ def test_block_borders_do_not_matter(text: str, step: int) -> None:
     assert [s.to_text() for s in read(stream, format="conllu")] == [s.to_text() for s in parse(text)]
 
 
-@settings(max_examples=100, deadline=None)
 @given(text=files(), step=st.integers(1, 50))
 @example(text=CATS + "\n\n" + SHORT + "\n\n  ", step=1)
 @example(text="\ufeff\n\n" + CATS.replace("\n", "\r\n"), step=1)
@@ -393,6 +392,7 @@ def test_compressed_files_are_read_and_written(tmp_path: Path, suffix: str) -> N
     assert written(list(read(path))) == (CATS + SHORT).encode()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
 def test_standard_input_and_output(pack: Callable[[bytes], bytes]) -> None:
     program = "from biatt.data.conll import read, write; write(read('-'), '-')"
@@ -571,7 +571,7 @@ LINES = st.one_of(
 )
 
 
-@settings(max_examples=600, deadline=None)
+@examples(600)
 @given(st.lists(LINES, min_size=1, max_size=3) | st.permutations([row("1-2"), row(1), row(2), row("2.1")]))
 def test_the_fast_check_accepts_what_the_slow_one_accepts(lines: list[str]) -> None:
     text = "".join(lines)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from biatt.data.columns import DEPS, HEAD, MISC
@@ -20,6 +20,7 @@ from biatt.data.scores import Confidence, Temperature
 from biatt.data.sentence import Sentence
 from biatt.errors import ConfigError, FormatError
 from biatt.options import ConllFormat
+from examples import examples
 
 
 def with_doubts(misc: str, probabilities: list[float], names: list[str], written: int = 0) -> str:
@@ -71,7 +72,7 @@ def test_escaped_choices_have_neither_bars_nor_spaces_and_are_read_back(choice: 
     assert unescaped(escaped(choice)) == choice
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(st.integers(1, 6), st.integers(1, 7), st.integers(0, 99))
 def test_what_is_written_is_read_back(n: int, choices: int, seed: int) -> None:
     draw = np.random.default_rng(seed)

@@ -82,6 +82,7 @@ def test_stream_stays_open_after_reading() -> None:
     assert not given_stream.closed
 
 
+@pytest.mark.slow
 def test_standard_input_is_decompressed() -> None:
     program = "import sys; from biatt.data.files import reading\nwith reading('-') as s: print(len(s.read()))"
     done = subprocess.run(
@@ -175,7 +176,7 @@ def test_kill_keeps_the_old_file(tmp_path: Path) -> None:
     program = (
         "import sys, time\nfrom biatt.data.files import replacing\n"
         "with replacing(sys.argv[1]) as s:\n"
-        "    s.write(b'new' * 100000); s.flush(); print('ready', flush=True); time.sleep(60)\n"
+        "    s.write(b'new' * 100000); s.flush(); print('ready', flush=True); time.sleep(3600)\n"
     )
     with subprocess.Popen(
         [sys.executable, "-c", program, str(path)],
@@ -188,6 +189,7 @@ def test_kill_keeps_the_old_file(tmp_path: Path) -> None:
     assert path.read_bytes() == b"old"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full on this system")
 def test_full_disk_is_one_clear_error() -> None:
     with (

@@ -5,13 +5,14 @@ from collections import Counter
 from itertools import combinations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from biatt.data.columns import FEATS
 from biatt.data.conll import UPOS_TAGS, read, write
 from biatt.data.sentence import Sentence
 from biatt.data.toy_treebank import generate
+from examples import examples
 
 MANY = generate(2000, seed=7)
 
@@ -68,7 +69,7 @@ def test_no_sentence_is_generated_for_a_count_of_zero() -> None:
     assert generate(0) == []
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.integers(0, 2**32), st.integers(1, 30))
 def test_every_sentence_is_a_valid_tree_with_one_root_and_3_to_20_words(seed: int, count: int) -> None:
     sentences = generate(count, seed=seed)

@@ -6,7 +6,7 @@ import json
 import unicodedata
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from biatt.data.visible import json_text, visible
@@ -47,7 +47,6 @@ def test_line_ends_of_a_document_can_be_kept() -> None:
     assert visible("a\n\tb\x1b", keep="\n\t") == "a\n\tb\\x1b"
 
 
-@settings(deadline=None)  # a busy machine is no failure
 @given(st.dictionaries(st.text(), st.lists(st.text(), max_size=3), max_size=3))
 def test_json_is_safe_to_show_and_reads_as_the_same_value(value: object) -> None:
     for indent in (None, 1):

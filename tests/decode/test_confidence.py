@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from biatt.data.curves import Curve
@@ -17,6 +17,7 @@ from biatt.decode.confidence import SentenceConfidence, hellinger, unfitted_conf
 from biatt.errors import ConfigError
 from biatt.options import Roots
 from builders import random_parser
+from examples import examples
 from tree_enumeration import all_trees
 
 PARSER = random_parser(seed=3)
@@ -28,7 +29,7 @@ def random_scores(n: int, *, relations: int = 3, seed: int = 0) -> Scores:
     return Scores(left, right, draw.normal(size=(n, relations)))
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(st.integers(1, 4), st.sampled_from(["single", "any"]), st.floats(0.3, 3), st.integers(0, 99))
 def test_probabilities_are_those_of_all_trees_counted(
     n: int, roots: Roots, temperature: float, seed: int
@@ -122,7 +123,7 @@ CURVES = {
 }
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(st.integers(1, 4), st.sampled_from(["single", "any"]), st.integers(0, 99))
 def test_curves_change_what_is_said_of_words_and_nothing_else(n: int, roots: Roots, seed: int) -> None:
     scores = random_scores(n, seed=seed)

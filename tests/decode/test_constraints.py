@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from biatt.data.arcs import is_projective
@@ -17,6 +17,7 @@ from biatt.decode.apply import with_best_tree, with_k_best_trees
 from biatt.decode.constraints import FREE, Constraints
 from biatt.errors import ConfigError, FormatError
 from biatt.options import Decoder, Roots
+from examples import examples
 from tree_enumeration import Trees, all_trees
 
 RELATIONS = ["det", "nsubj", "root"]
@@ -75,7 +76,7 @@ def sentence_of(scores: Scores) -> Sentence:
 
 @both_roots
 @both_decoders
-@settings(max_examples=200)
+@examples(200)
 @given(case=constrained_scores())
 def test_no_tree_that_meets_the_constraints_scores_higher(
     case: tuple[Scores, Constraints], decoder: Decoder, roots: Roots
@@ -94,7 +95,6 @@ def test_no_tree_that_meets_the_constraints_scores_higher(
 
 
 @both_roots
-@settings(max_examples=100)
 @given(case=constrained_scores(), temperature=st.sampled_from([0.5, 1.0, 3.0]))
 def test_confidence_and_k_best_trees_are_given_the_constraints(
     case: tuple[Scores, Constraints], temperature: float, roots: Roots

@@ -13,7 +13,7 @@ import networkx as nx
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -22,6 +22,7 @@ from biatt.data.arcs import is_projective, is_tree
 from biatt.decode.arc_scores import LIMIT, Heads
 from biatt.decode.decoders import TILE
 from biatt.options import Decoder, Roots
+from examples import examples
 from tree_enumeration import Trees, all_trees
 
 Matrix = npt.NDArray[np.floating[Any]]
@@ -110,7 +111,7 @@ def small_matrices(draw: st.DrawFn) -> Matrix:
 
 @both_roots
 @both_trees
-@settings(max_examples=80)
+@examples(80)
 @given(scores=small_matrices())
 def test_no_tree_scores_higher_whatever_the_matrix(scores: Matrix, decoder: Decoder, roots: Roots) -> None:
     assert_best_of_all(scores, decoder, roots)
@@ -179,7 +180,7 @@ def test_projective_finds_a_projective_tree_planted_in_noise(roots: Roots) -> No
 
 @both_roots
 @both_trees
-@settings(max_examples=40)
+@examples(40)
 @given(data=st.data(), n=st.integers(1, 40))
 def test_answer_is_always_a_tree(data: st.DataObject, n: int, decoder: Decoder, roots: Roots) -> None:
     seed = data.draw(st.integers(0, 2**32 - 1))

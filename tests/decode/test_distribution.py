@@ -9,13 +9,14 @@ from itertools import islice, product
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from biatt.decode import distribution
 from biatt.decode.decoders import mst
 from biatt.decode.distribution import TreeDistribution
 from biatt.options import Roots
+from examples import examples
 from tree_enumeration import Matrix, all_trees, arc_score_matrices, hard_arc_scores, tree_scores
 
 both_roots = pytest.mark.parametrize("roots", ["single", "any"])
@@ -239,7 +240,7 @@ def test_logarithms_are_for_extremes_only(roots: Roots, monkeypatch: pytest.Monk
 
 
 @both_roots
-@settings(max_examples=80)
+@examples(80)
 @given(scores=arc_score_matrices())
 @example(scores=np.full((4, 5), -np.inf))
 def test_marginals_are_probabilities_whatever_the_matrix(scores: Matrix, roots: Roots) -> None:
@@ -258,7 +259,7 @@ def test_marginals_are_probabilities_whatever_the_matrix(scores: Matrix, roots: 
 
 
 @both_roots
-@settings(max_examples=80)
+@examples(80)
 @given(scores=arc_score_matrices(), data=st.data())
 def test_order_of_the_words_and_offsets_of_rows_change_nothing(
     scores: Matrix, data: st.DataObject, roots: Roots
@@ -276,7 +277,7 @@ def test_order_of_the_words_and_offsets_of_rows_change_nothing(
 
 
 @both_roots
-@settings(max_examples=80)
+@examples(80)
 @given(scores=arc_score_matrices())
 def test_best_tree_is_the_most_probable_and_bounds_the_sum(scores: Matrix, roots: Roots) -> None:
     n = len(scores)

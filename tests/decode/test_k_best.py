@@ -8,7 +8,7 @@ from itertools import islice, product
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -18,6 +18,7 @@ from biatt.decode.decoders import mst
 from biatt.decode.distribution import TreeDistribution
 from biatt.decode.k_best import Difference, differences, k_best
 from biatt.options import Roots
+from examples import examples
 from tree_enumeration import Matrix, all_trees, arc_score_matrices, hard_arc_scores, tree_scores
 
 both_roots = pytest.mark.parametrize("roots", ["single", "any"])
@@ -51,7 +52,7 @@ def test_k_best_trees_are_those_of_all_trees(n: int, count: int, k: int, roots: 
 
 
 @both_roots
-@settings(max_examples=60)
+@examples(60)
 @given(data=st.data(), n=st.integers(1, 4), k=st.integers(1, 150))
 def test_k_best_trees_are_exact_where_scores_are_equal(
     data: st.DataObject, n: int, k: int, roots: Roots
@@ -61,7 +62,7 @@ def test_k_best_trees_are_exact_where_scores_are_equal(
 
 
 @both_roots
-@settings(max_examples=40)
+@examples(40)
 @given(scores=arc_score_matrices(), k=st.integers(1, 12))
 def test_k_best_trees_are_distinct_trees_and_never_get_better(scores: Matrix, k: int, roots: Roots) -> None:
     n = len(scores)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import combinations, pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from biatt.display.layout import (
@@ -19,8 +19,9 @@ from biatt.display.layout import (
     lay_out,
 )
 from builders import random_trees
+from examples import examples
 
-PATIENT = settings(deadline=None, max_examples=50)  # a busy machine is no failure
+FEWER = examples(50)
 
 
 @st.composite
@@ -46,7 +47,7 @@ def obvious_levels(arcs: list[Arc]) -> dict[Arc, int]:
     return levels | {root: 1 + max(below, default=0) for root, below in beside.items()}
 
 
-@PATIENT
+@FEWER
 @given(random_trees(longest=20))
 def test_an_arc_is_above_all_shorter_ones_that_it_overlaps(heads: list[int]) -> None:
     arcs = [Arc(head, dependent, 1.0) for dependent, head in enumerate(heads, 1)]
@@ -60,7 +61,7 @@ def span(piece: Piece) -> tuple[float, float]:
 WRAPS = st.sampled_from([None, 10.0, 150.0, 300.0, 600.0])
 
 
-@PATIENT
+@FEWER
 @given(drawings(), WRAPS, st.booleans())
 def test_lines_on_one_level_of_a_row_do_not_overlap(
     drawing: tuple[list[float], list[Arc]], wrap: float | None, from_right: bool
@@ -71,7 +72,7 @@ def test_lines_on_one_level_of_a_row_do_not_overlap(
             assert span(a)[1] < span(b)[0] or span(b)[1] < span(a)[0]
 
 
-@PATIENT
+@FEWER
 @given(drawings(), WRAPS, st.booleans())
 def test_words_keep_their_distance_and_everything_is_within_the_picture(
     drawing: tuple[list[float], list[Arc]], wrap: float | None, from_right: bool
@@ -97,7 +98,7 @@ def test_words_keep_their_distance_and_everything_is_within_the_picture(
     assert (layout.rows[0].first, layout.rows[-1].last) == (1, len(widths))
 
 
-@PATIENT
+@FEWER
 @given(drawings(), WRAPS)
 def test_every_arc_leaves_its_head_reaches_its_dependent_and_has_a_label(
     drawing: tuple[list[float], list[Arc]], wrap: float | None
@@ -125,7 +126,7 @@ def crossing_stems(layout: Layout, piece: Piece) -> list[float]:
     ]
 
 
-@PATIENT
+@FEWER
 @given(drawings(), WRAPS)
 def test_no_line_cuts_a_label(drawing: tuple[list[float], list[Arc]], wrap: float | None) -> None:
     layout = lay_out(*drawing, wrap=wrap)
@@ -137,7 +138,7 @@ def test_no_line_cuts_a_label(drawing: tuple[list[float], list[Arc]], wrap: floa
             assert not any(start < x < end for x in crossing_stems(layout, piece))
 
 
-@PATIENT
+@FEWER
 @given(drawings())
 def test_arcs_that_cross_by_their_words_are_the_only_ones_whose_lines_cross(
     drawing: tuple[list[float], list[Arc]],
@@ -155,7 +156,7 @@ def test_arcs_that_cross_by_their_words_are_the_only_ones_whose_lines_cross(
             assert not crossing_stems(layout, piece) or leaving
 
 
-@PATIENT
+@FEWER
 @given(st.lists(st.integers(4, 120), min_size=1, max_size=40), st.sampled_from([400.0, 800.0]))
 def test_words_are_within_the_width_that_was_asked_for(widths: list[int], wrap: float) -> None:
     arcs = [Arc(dependent - 1, dependent, 60.0) for dependent in range(1, len(widths) + 1)]

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from biatt.data.arcs import crossing_arcs
@@ -19,9 +19,10 @@ from biatt.data.sentence import Sentence
 from biatt.display.svg import tree_picture
 from biatt.errors import ConfigError
 from builders import random_trees, sentence_of
+from examples import examples
 
 SVG = "{http://www.w3.org/2000/svg}"
-PATIENT = settings(deadline=None, max_examples=50)  # a busy machine is no failure
+FEWER = examples(50)
 
 
 def drawn(sentence: Sentence, **options: object) -> ElementTree.Element:
@@ -37,7 +38,7 @@ def texts(root: ElementTree.Element, kind: str) -> list[str | None]:
     return [item.text for item in group(root, kind)]
 
 
-@PATIENT
+@FEWER
 @given(random_trees(), st.sampled_from([None, 120.0, 1200.0]))
 def test_every_word_has_an_arrow_and_a_label(heads: list[int], wrap: float | None) -> None:
     root = drawn(sentence_of(heads), wrap=wrap)
@@ -49,7 +50,7 @@ def test_every_word_has_an_arrow_and_a_label(heads: list[int], wrap: float | Non
     assert texts(root, "biatt-tags") == ["X"] * len(heads)
 
 
-@PATIENT
+@FEWER
 @given(random_trees(), st.sampled_from([None, 120.0, 1200.0]))
 def test_everything_lies_within_the_picture(heads: list[int], wrap: float | None) -> None:
     root = drawn(sentence_of(heads), wrap=wrap)
@@ -63,7 +64,7 @@ def test_everything_lies_within_the_picture(heads: list[int], wrap: float | None
             assert 0 <= float(y) <= height
 
 
-@PATIENT
+@FEWER
 @given(random_trees())
 def test_a_label_is_drawn_after_every_line_that_could_cut_it(heads: list[int]) -> None:
     """Lines that cross the line of a label are higher, and what is higher comes first."""
@@ -72,7 +73,7 @@ def test_a_label_is_drawn_after_every_line_that_could_cut_it(heads: list[int]) -
     assert labels == sorted(labels)
 
 
-@PATIENT
+@FEWER
 @given(random_trees())
 def test_crossing_arcs_are_marked_and_no_others(heads: list[int]) -> None:
     arcs = group(drawn(sentence_of(heads)), "biatt-arcs")
@@ -181,7 +182,7 @@ def test_words_do_not_overlap() -> None:
         assert y - x > 0.45 * 17 * (len(left) + len(right)) / 2
 
 
-@PATIENT
+@FEWER
 @given(st.lists(st.text(st.characters(exclude_characters="\t\n"), min_size=1), min_size=1, max_size=4))
 def test_any_form_makes_valid_xml(forms: list[str]) -> None:
     picture = tree_picture(sentence_of([0, *[1] * (len(forms) - 1)], forms)).svg()

@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from biatt.data.sentence import Sentence
 from biatt.display.terminal import tree_text
 from biatt.errors import FormatError
 from builders import random_trees, sentence_of
 
-PATIENT = settings(deadline=None)  # a busy machine is no failure
 LINES = "─│╭├╰┬┼┴ "
 
 
@@ -45,13 +44,11 @@ def traced_head(grid: list[str], row: int) -> int:
     return found[0]
 
 
-@PATIENT
 @given(random_trees())
 def test_every_head_can_be_traced_in_the_drawing(heads: list[int]) -> None:
     assert traced_heads(tree_text(sentence_of(heads))) == heads
 
 
-@PATIENT
 @given(random_trees(longest=60))
 def test_heads_of_long_sentences_can_be_traced(heads: list[int]) -> None:
     assert traced_heads(tree_text(sentence_of(heads))) == heads

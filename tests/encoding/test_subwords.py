@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from biatt.encoding.subwords import Subwords, windows
 from biatt.errors import ModelError
-from encoders import byte_level_tokenizer, needs_transformers, wordpiece_tokenizer
+from encoders import REASON, byte_level_tokenizer, wordpiece_tokenizer
 
-pytest.importorskip("tokenizers", reason=needs_transformers)
+pytest.importorskip("tokenizers", reason=REASON)
 
 
 def names(subwords: Subwords, tokenizer: Any, forms: list[str]) -> list[list[str]]:

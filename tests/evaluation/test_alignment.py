@@ -5,7 +5,7 @@ from functools import cache
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from biatt.data.conll import read
@@ -122,7 +122,6 @@ def cut(text: str, lengths: list[int]) -> list[str]:
     return [piece for piece in (*pieces, text[start:]) if piece]
 
 
-@settings(deadline=None)  # a busy machine is no failure
 @given(st.text("abc", min_size=1, max_size=20), chunks, chunks)
 def test_without_multiword_tokens_words_align_as_equal_ranges(
     text: str, gold_lengths: list[int], system_lengths: list[int]

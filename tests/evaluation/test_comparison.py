@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from biatt import Sentence, compare, evaluate, read, write
@@ -17,9 +17,10 @@ from biatt.data.toy_treebank import generate
 from biatt.errors import ConfigError, FormatError
 from biatt.evaluation.comparison import Comparison, sign_test
 from biatt.options import Punctuation, Style
+from examples import examples
 
 # A busy machine is no failure.
-PATIENT = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+FEWER = examples(60)
 
 GOLD = list(generate(200, seed=1))
 
@@ -65,7 +66,7 @@ def right_words(gold: Sentence, system: Sentence, metric: str, punctuation: Punc
 # ---- The tests
 
 
-@PATIENT
+@FEWER
 @given(three_files(), st.sampled_from(["ignore", "include"]), st.integers(0, 5))
 def test_bootstrap_equals_its_slow_twin(
     files: tuple[list[Sentence], list[Sentence], list[Sentence]], punctuation: Punctuation, seed: int

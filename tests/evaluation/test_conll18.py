@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from udtools import udeval
 
@@ -28,7 +28,6 @@ SHARED_TASK_METRICS = (
 )
 
 # A busy machine is no failure.
-PATIENT = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 @dataclass(eq=False)
@@ -252,14 +251,12 @@ def word_rows(draw: st.DrawFn, form: str) -> Word:
     return Word(["", form, lemma, upos, xpos, feats, "", relation, "_", "_"])
 
 
-@PATIENT
 @given(st.data(), st.text("abB", min_size=1, max_size=12))
 def test_any_two_tokenisations_score_as_in_the_official_evaluator(data: st.DataObject, text: str) -> None:
     gold, system = (to_text(data.draw(tokenised(text))) for _ in range(2))
     assert_agrees_with_official(gold, system)
 
 
-@PATIENT
 @given(st.data(), st.text("abB", min_size=1, max_size=12), st.randoms(use_true_random=False))
 def test_near_misses_score_as_in_the_official_evaluator(
     data: st.DataObject, text: str, chance: random.Random

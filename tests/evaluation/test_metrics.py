@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from biatt.data.conll import read
@@ -21,7 +21,6 @@ TREEBANKS = SHARED / "treebanks"
 CASES = sorted(path.name.removesuffix(".gold.conllx") for path in VECTORS.glob("*.gold.conllx"))
 
 # A busy machine is no failure.
-PATIENT = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def small(forms: str, heads: list[int], relations: str, *, source: str = "small.conllx") -> Sentence:
@@ -94,7 +93,6 @@ def pairs_of_trees(draw: st.DrawFn) -> tuple[Sentence, Sentence]:
     return gold, system.with_tree(heads, system.deprels)
 
 
-@PATIENT
 @given(st.lists(pairs_of_trees(), min_size=1, max_size=4), st.sampled_from(["ignore", "include"]))
 def test_breakdown_equals_its_slow_twin(
     pairs: list[tuple[Sentence, Sentence]], punctuation: Punctuation
@@ -141,7 +139,6 @@ def test_breakdown_equals_its_slow_twin(
         assert attachment.labeled.correct == sum(arc[2::2] == arc[3::2] for arc in of)
 
 
-@PATIENT
 @given(st.lists(pairs_of_trees(), min_size=1, max_size=4), st.sampled_from(["ignore", "include"]))
 def test_the_parts_of_a_breakdown_add_up_to_the_whole(
     pairs: list[tuple[Sentence, Sentence]], punctuation: Punctuation

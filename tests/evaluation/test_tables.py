@@ -70,6 +70,7 @@ def test_an_error_shows_the_name_of_a_file_safely(capfd: pytest.CaptureFixture[s
     assert capfd.readouterr() == ("", f"biatt: {shown}\n")
 
 
+@pytest.mark.slow
 def test_characters_that_the_output_cannot_encode_are_escaped(tmp_path: Path) -> None:
     path = tmp_path / "gold.conllu"
     write([Sentence.from_words(["東"], heads=[0], deprels=["根"])], path)
@@ -79,6 +80,7 @@ def test_characters_that_the_output_cannot_encode_are_escaped(tmp_path: Path) ->
     assert rb"\u6839" in done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
 def test_output_that_cannot_be_written_is_one_sentence(files: tuple[Path, Path]) -> None:
     with open("/dev/full", "wb") as full:

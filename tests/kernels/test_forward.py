@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -35,6 +35,7 @@ from builders import (
     random_sentences,
 )
 from equations import slow_forward
+from examples import examples
 
 
 def weights_of(model: BiAtt) -> dict[str, NDArray[Any]]:
@@ -84,7 +85,7 @@ def test_scores_equal_the_equations_step_by_step(variant: dict[str, Any]) -> Non
             np.testing.assert_allclose(relations, log_y[:, head], rtol=1e-5, atol=1e-5)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(
     st.sampled_from(VARIANTS),
     st.integers(1, 13),

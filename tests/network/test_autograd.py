@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
@@ -33,6 +33,7 @@ from builders import (
     sentence_scores,
 )
 from equations import slow_forward
+from examples import examples
 
 
 def fused_and_plain(variant: dict[str, Any], **options: Any) -> tuple[BiAtt, BiAtt]:
@@ -84,7 +85,7 @@ def test_fused_network_equals_the_equations_step_by_step(variant: dict[str, Any]
     np.testing.assert_allclose(log_y_by_head(output), log_y, rtol=1e-5, atol=1e-5)
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(
     st.sampled_from(VARIANTS),
     st.integers(1, 13),

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from safetensors.torch import load_file, save_file
@@ -32,8 +32,9 @@ from encoders import (
     wordpiece_tokenizer,
     write_encoder,
 )
+from examples import examples
 
-pytest.importorskip("transformers", reason=needs_transformers)
+pytestmark = [pytest.mark.slow, needs_transformers]  # transformers alone takes seconds to start
 
 SENTENCES = [["The", "dogdog", "ab"], ["dog"], [], ["\u200b", "a", "Ω", "the", "abc"], ["the"] * 7]
 ALL = tuple(range(LAYERS + 1))
@@ -90,7 +91,7 @@ def test_features_are_mean_hidden_states_of_a_words_subwords(kind: str, tmp_path
             np.testing.assert_allclose(array, one_at_a_time(folder, forms, ALL, kind), atol=5e-3)
 
 
-@settings(max_examples=20)
+@examples(20)
 @given(st.lists(st.lists(st.text("adogthexΩ\u200b", max_size=6), max_size=9), max_size=6))
 def test_features_do_not_depend_on_the_other_sentences(folder: Path, sentences: list[list[str]]) -> None:
     encoder = exact(folder)
@@ -182,7 +183,6 @@ def test_another_encoder_than_that_of_training_is_refused(folder: Path, copied: 
         load_encoder(reference, ALL, width=WIDTH)
 
 
-@pytest.mark.slow
 def test_so_many_threads_compute_as_were_given(folder: Path) -> None:
     """In each thread, and without an effect on what comes after; in a process with torch's own settings."""
     code = """

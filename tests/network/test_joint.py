@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from biatt.config import ParserConfig
@@ -23,6 +23,7 @@ from biatt.network.operations import PLAIN, Operations
 from biatt.network.scoring import scores
 from builders import LARGER, RELATIONS, ROWS, log_y_by_head, random_sentences
 from equations import slow_forward
+from examples import examples
 
 LABELS = Labels({"upos": ["N", "V", "A"], "feats": ["_", "F=1"], "lemma": ["=a", "=b", "=c", "=d"]})
 FEATURES: dict[str, Any] = {"feature_layers": (1, 3), "feature_width": 3}
@@ -70,7 +71,7 @@ def test_network_is_the_equations_step_by_step(variant: dict[str, Any]) -> None:
         np.testing.assert_allclose(log_y_by_head(output), log_y, rtol=1e-9, atol=1e-9)
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(
     st.sampled_from(VARIANTS),
     st.integers(1, 9),

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
@@ -29,9 +29,10 @@ from builders import (
     random_sentences,
 )
 from equations import slow_forward, slow_log_likelihood
+from examples import examples
 
 
-@settings(deadline=None, max_examples=30)
+@examples(30)
 @given(st.sampled_from(VARIANTS), st.lists(encoded_sentences(), min_size=1, max_size=4), st.integers(0, 99))
 def test_log_likelihood_of_a_batch_equals_the_sum_over_its_sentences(
     variant: dict[str, Any], treebank: list[Encoded], seed: int
@@ -81,7 +82,7 @@ def test_word_without_a_head_contributes_nothing(variant: dict[str, Any], smooth
     assert not any(p.grad is not None and p.grad.any() for p in model.parameters())
 
 
-@settings(deadline=None, max_examples=30)
+@examples(30)
 @given(
     st.sampled_from(ABLATIONS), st.lists(encoded_sentences(), min_size=1, max_size=4), st.floats(0.01, 0.99)
 )
@@ -97,7 +98,6 @@ def test_smoothing_spreads_a_share_of_each_target_over_all_choices(
     assert found.item() == pytest.approx(expected, abs=1e-8)
 
 
-@settings(deadline=None)
 @given(st.integers(0, 1000), st.integers(1, 6))
 def test_log_likelihood_bounds_the_disagreement_of_the_attentions(seed: int, n: int) -> None:
     """H²(aˡ, aʳ) ≤ 2 √(D(g ‖ aˡ) + D(g ‖ aʳ)), the paper's appendix; g is the gold head."""
@@ -157,7 +157,7 @@ def slow_expected(
     return float((target * log_y).sum())
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(
     st.lists(encoded_sentences(), min_size=1, max_size=4), st.integers(0, 999), st.sampled_from([0.0, 0.2])
 )

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
@@ -45,6 +45,7 @@ from builders import (
     sentence_scores,
 )
 from equations import slow_forward
+from examples import examples
 
 CPU = torch.device("cpu")
 
@@ -59,7 +60,7 @@ def test_network_equals_the_equations_step_by_step(variant: dict[str, Any]) -> N
     np.testing.assert_allclose(log_y_by_head(output), log_y, rtol=0, atol=1e-9)
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(st.sampled_from(VARIANTS), st.lists(encoded_sentences(), min_size=1, max_size=4), st.integers(0, 99))
 def test_batch_equals_the_equations_of_each_sentence(
     variant: dict[str, Any], treebank: list[Encoded], seed: int

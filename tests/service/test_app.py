@@ -6,6 +6,7 @@ import json
 import logging
 import re
 import socket
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -21,10 +22,10 @@ from biatt.data.document import Document
 from biatt.data.toy_treebank import generate
 from biatt.service.limits import Limits
 from biatt.service.problems import MEDIA_TYPE
-from services import Held, counters, running, toy_parser
+from services import Held, counters, patient, running, toy_parser
 
 PARSER = toy_parser()
-LIMITS = Limits(body_bytes=20_000, words=300, sentences=20, sentence_words=50)
+LIMITS = patient(body_bytes=20_000, words=300, sentences=20, sentence_words=50)
 TOKENS = [["the", "cat", "sleeps", "."], ["a", "dog", "barks"]]
 
 
@@ -282,7 +283,7 @@ def everything(connection: socket.socket) -> bytes:
 def until(client: httpx.Client, name: str, value: float) -> None:
     """Wait until a counter has this value."""
     while counters(client).get(name, 0) != value:
-        pass
+        time.sleep(0.01)
 
 
 def test_a_body_of_10_mb_is_refused_however_it_is_sent(client: httpx.Client) -> None:
@@ -310,7 +311,7 @@ def test_a_slow_client_is_given_up() -> None:
 
 def test_a_client_that_leaves_does_not_keep_its_place() -> None:
     held = Held(PARSER)
-    with running({"toy": held}, Limits(queue=1)) as client:
+    with running({"toy": held}, patient(queue=1)) as client:
         with connect(client) as connection:
             connection.sendall(request(b'{"tokens": [["a"]]}'))
             until(client, "biatt_queue_requests", 1)
@@ -325,7 +326,7 @@ def test_a_client_that_leaves_does_not_keep_its_place() -> None:
 
 def test_a_full_queue_answers_503() -> None:
     held = Held(PARSER)
-    with running({"toy": held}, Limits(queue=1)) as client, ThreadPoolExecutor(1) as pool:
+    with running({"toy": held}, patient(queue=1)) as client, ThreadPoolExecutor(1) as pool:
         first = pool.submit(works, client)
         until(client, "biatt_queue_requests", 1)
         refused = client.post("/parse", json={"tokens": TOKENS})
@@ -338,7 +339,7 @@ def test_a_full_queue_answers_503() -> None:
 
 
 def test_bodies_that_are_being_sent_have_their_bound() -> None:
-    with running({"toy": PARSER}, Limits(queue=1)) as client, connect(client) as connection:
+    with running({"toy": PARSER}, patient(queue=1)) as client, connect(client) as connection:
         connection.sendall(request(b"", "Expect: 100-continue", length=19))
         assert connection.recv(1 << 16).startswith(b"HTTP/1.1 100 ")
         problem(client.post("/parse", json={"tokens": TOKENS}), 503)

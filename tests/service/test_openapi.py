@@ -11,7 +11,7 @@ pytest.importorskip("fastapi", reason="the service needs the extra `serve`")
 pytest.importorskip("schemathesis")
 
 import schemathesis
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import (
     content_type_conformance,
@@ -20,8 +20,8 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from biatt.service.app import make_app
-from biatt.service.limits import Limits
-from services import running, toy_parser
+from examples import examples
+from services import patient, running, toy_parser
 
 CHECKS = [
     not_a_server_error,
@@ -34,7 +34,7 @@ OPERATIONS = ["parse", "search", "process_query", "process_form", "models", "hea
 
 @pytest.fixture(scope="module")
 def schema() -> Iterator[Any]:
-    with running({"toy": toy_parser()}, Limits(words=200, sentence_words=50)) as client:
+    with running({"toy": toy_parser()}, patient(words=200, sentence_words=50)) as client:
         yield schemathesis.openapi.from_url(f"{client.base_url}/openapi.json")
 
 
@@ -53,7 +53,7 @@ def test_made_up_requests(schema: Any, name: str) -> None:
         if mode is modes.NEGATIVE and name in ("models", "health", "metrics"):
             continue  # they take nothing that could be wrong
 
-        @settings(max_examples=25, suppress_health_check=list(HealthCheck))
+        @examples(25, suppress_health_check=list(HealthCheck))
         @given(case=operation.as_strategy(generation_mode=mode))
         def check(case: Any) -> None:
             case.call_and_validate(checks=CHECKS)

@@ -22,14 +22,13 @@ from biatt.data.arcs import is_tree
 from biatt.data.conll import reads
 from biatt.data.document import Document
 from biatt.service.app import PAGE
-from biatt.service.limits import Limits
 from browsers import PATIENCE, chromium, serious_faults
-from services import running, toy_parser
+from services import patient, running, toy_parser
 
 pytestmark = pytest.mark.slow
 
 SENTENCE = "the old cat sleeps near a small dog"
-LIMITS = Limits(sentence_words=60, words=400)
+LIMITS = patient(sentence_words=60, words=400)
 
 
 @pytest.fixture(scope="module")
@@ -44,20 +43,31 @@ def browser() -> Iterator[Any]:
         yield opened
 
 
+@pytest.fixture(scope="module")
+def context(browser: Any) -> Iterator[Any]:
+    """What all pages of the usual size share, as the tabs of a window do: a window each would cost more."""
+    yield (opened := new_context(browser))
+    opened.close()
+
+
+def new_context(browser: Any, **options: Any) -> Any:
+    context = browser.new_context(**{"viewport": {"width": 1200, "height": 900}, **options})
+    context.set_default_timeout(PATIENCE)
+    return context
+
+
 Open = Callable[..., Any]
 
 
 @pytest.fixture
-def open_page(browser: Any, address: str) -> Iterator[Open]:
+def open_page(browser: Any, context: Any, address: str) -> Iterator[Open]:
     """Opens the page with a text; at the end, there must have been no fault on the console."""
     faults: list[str] = []
-    contexts = []
+    opened = []
 
-    def opened(text: str = "", **options: Any) -> Any:
-        context = browser.new_context(**{"viewport": {"width": 1200, "height": 900}, **options})
-        context.set_default_timeout(PATIENCE)
-        contexts.append(context)
-        page = context.new_page()
+    def open_page(text: str = "", **options: Any) -> Any:
+        page = (new_context(browser, **options) if options else context).new_page()
+        opened.append(page.context if options else page)
         page.on("console", lambda message: message.type == "error" and faults.append(message.text))
         page.on("pageerror", lambda error: faults.append(str(error)))
         page.goto(f"{address}/#text={quote(text)}" if text else address)
@@ -65,10 +75,10 @@ def open_page(browser: Any, address: str) -> Iterator[Open]:
             parsed(page)
         return page
 
-    opened.faults = faults  # type: ignore[attr-defined]
-    yield opened
-    for context in contexts:
-        context.close()
+    open_page.faults = faults  # type: ignore[attr-defined]
+    yield open_page
+    for page_or_context in opened:
+        page_or_context.close()
     assert faults == []
 
 

@@ -70,6 +70,7 @@ def in_python(drawing: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+@pytest.mark.slow
 def test_both_layouts_are_the_same() -> None:
     cases = drawings(300)
     assert NODE

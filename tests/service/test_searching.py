@@ -16,7 +16,7 @@ from biatt.data.toy_treebank import generate
 from biatt.service.problems import Problem
 from biatt.service.search_process import matches
 from biatt.service.searching import MOST_SEARCHES, SearchRequest, _places, find
-from services import running, toy_parser
+from services import PATIENCE, running, toy_parser
 
 TREEBANK = generate(20, seed=3)
 PATTERN = "{upos:VERB}=verb >nsubj {}=subject"
@@ -29,6 +29,7 @@ def client() -> Iterator[httpx.Client]:
         yield client
 
 
+@pytest.mark.slow
 def test_matches_are_those_of_the_sentences(client: httpx.Client) -> None:
     answer = client.post("/search", json={"conllu": biatt.dumps(TREEBANK), "pattern": PATTERN})
     expected = [
@@ -61,6 +62,7 @@ def test_faults_name_the_field(client: httpx.Client, field: str, request_body: d
     assert [error["field"] for error in answer.json()["errors"]] == [field]
 
 
+@pytest.mark.slow
 def test_a_search_that_takes_too_long_is_stopped() -> None:
     conllu = biatt.dumps([biatt.Sentence.from_words(["a" * 200])])
     with pytest.raises(Problem, match="took longer than") as problem:
@@ -68,14 +70,16 @@ def test_a_search_that_takes_too_long_is_stopped() -> None:
     assert problem.value.status == 413
 
 
+@pytest.mark.slow
 def test_a_search_that_needs_too_much_memory_is_stopped() -> None:
     conllu = biatt.dumps([biatt.Sentence.from_words(["a"] * 500)])
     request = SearchRequest(conllu=conllu, pattern="{} .. {} .. {} .. {} .. {}")
     with pytest.raises(Problem, match="too much memory") as problem:
-        asyncio.run(find(request, seconds=120, memory=1 << 27))
+        asyncio.run(find(request, seconds=PATIENCE, memory=1 << 27))
     assert problem.value.status == 413
 
 
+@pytest.mark.slow
 def test_searches_at_once_have_a_bound(client: httpx.Client) -> None:
     for _ in range(MOST_SEARCHES):
         _places.acquire()

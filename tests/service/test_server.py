@@ -46,7 +46,7 @@ def run(*words: object, main: str = MAIN) -> subprocess.CompletedProcess[str]:
 @contextmanager
 def serving(*words: object) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """A service as a process, and its address."""
-    command = [sys.executable, "-c", MAIN, "serve", "--port", "0", *map(str, words)]
+    command = [sys.executable, "-c", MAIN, "serve", "--port", "0", "--timeout", "3600", *map(str, words)]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, env=ENVIRONMENT, stdout=pipe, stderr=pipe, text=True) as process:
         assert process.stdout is not None

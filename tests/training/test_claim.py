@@ -90,6 +90,7 @@ def test_second_claim_is_refused_while_the_first_is_held(tmp_path: Path) -> None
     claim_and_leave(tmp_path, "a", resume=True)
 
 
+@pytest.mark.slow
 def test_killed_process_frees_the_folder(tmp_path: Path) -> None:
     process = subprocess.Popen(
         [sys.executable, "-c", HOLDER, str(tmp_path / "m")],

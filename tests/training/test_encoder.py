@@ -25,8 +25,7 @@ from biatt.training.train import train
 from encoders import LAYERS, WIDTH, needs_transformers, write_encoder
 from trainings import SMALL, InterruptedAfter, contents
 
-pytest.importorskip("transformers", reason=needs_transformers)
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, needs_transformers]
 
 FROZEN = with_settings(SMALL, ["noise=0.3"])
 TUNED = with_settings(FROZEN, ["encoder_rate=0.001", "feature_layers=0,2", "schedule=linear"])

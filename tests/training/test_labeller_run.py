@@ -40,6 +40,7 @@ def labeller_run(folder: Path, *changes: str, noisy: Noisy | None = None) -> Lab
     )
 
 
+@pytest.mark.slow
 def test_labeller_learns(tmp_path: Path) -> None:
     run = labeller_run(tmp_path)
     untrained = run.evaluate()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from biatt.data.columns import DEPS, FORM, HEAD, LEMMA, MISC, UPOS
@@ -32,6 +32,7 @@ from biatt.training.noise import (
     write_noisy,
 )
 from builders import random_trees
+from examples import examples
 
 CATS = (
     "# newpar\n"
@@ -138,7 +139,7 @@ def sentences(draw: st.DrawFn) -> Sentence:
     return sentence.with_comment(f"# text = {text_of(sentence)}")
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(sentences(), st.sampled_from(OF_WORDS))
 def test_words_that_are_left_keep_everything_but_form_and_spaces(sentence: Sentence, kind: OfWords) -> None:
     changed = with_noise(sentence, kind)
@@ -158,7 +159,6 @@ def test_words_that_are_left_keep_everything_but_form_and_spaces(sentence: Sente
     assert kind not in ("lower", "upper") or not dropped
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.lists(sentences(), min_size=1, max_size=4), st.integers(1, 30))
 def test_wrapped_lines_are_as_long_as_fits(many: list[Sentence], width: int) -> None:
     """The twin breaks the plain text, chunk by chunk."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from biatt.config import TrainingConfig
 from biatt.training.optimiser import BETA1, EPSILON, Adam
+from examples import examples
 
 NO_CLIP = TrainingConfig(clip=1e9)
 
@@ -61,7 +62,7 @@ def test_a_tuned_encoder_has_its_own_rate() -> None:
         torch.testing.assert_close(together[name], alone[name], rtol=0, atol=1e-6)
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(st.lists(st.lists(st.integers(0, 5), min_size=1, max_size=6), min_size=1, max_size=12))
 def test_row_moves_like_an_adam_of_its_own(batches: list[list[int]]) -> None:
     """A row that occurs several times in a batch takes one step by the sum of its gradients."""

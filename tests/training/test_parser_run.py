@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from safetensors import safe_open
 
@@ -51,6 +51,7 @@ def test_parser_memorises_twenty_sentences(tmp_path: Path) -> None:
     assert evaluate(read(path), parser.parse(read(path))).las > 0.8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("config", [SMALL, LARGER], ids=["paper", "larger"])
 def test_parser_is_trained_on_sentences_that_lack_heads(tmp_path: Path, config: Config) -> None:
     sentences = generate(8, seed=3)
@@ -86,7 +87,6 @@ def trees_and_guesses(draw: st.DrawFn, format: ConllFormat) -> tuple[list[Senten
 
 
 @given(st.one_of(trees_and_guesses("conllu"), trees_and_guesses("conllx")))
-@settings(max_examples=100)
 def test_dev_scores_are_those_of_evaluate(sentences: tuple[list[Sentence], list[Sentence]]) -> None:
     gold, guesses = sentences
     vocabulary = Vocabulary({"form": ["a"]}, ["punct", "obj", "nsubj:pass", "nsubj", "root"])
@@ -96,6 +96,7 @@ def test_dev_scores_are_those_of_evaluate(sentences: tuple[list[Sentence], list[
     assert DevTrees(gold, vocabulary).attachment_scores(trees) == (expected.uas, expected.las)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format", ["conllu", "conllx"])
 def test_record_has_the_scores_of_the_parser_that_is_kept(tmp_path: Path, format: ConllFormat) -> None:
     path = tmp_path / "t.conll"
@@ -106,6 +107,7 @@ def test_record_has_the_scores_of_the_parser_that_is_kept(tmp_path: Path, format
     assert (result.uas, result.las) == (best["dev_uas"], best["dev_las"])
 
 
+@pytest.mark.slow
 def test_relations_that_only_dev_has_do_no_harm(tmp_path: Path) -> None:
     known = Sentence.from_words(["Ada", "sleeps"], heads=[2, 0], deprels=["nsubj", "root"])
     strange = Sentence.from_words(["Ben", "sings"], heads=[2, 0], deprels=["vocative", "root"])
@@ -117,6 +119,7 @@ def test_relations_that_only_dev_has_do_no_harm(tmp_path: Path) -> None:
         assert record["dev_las"] <= 0.5
 
 
+@pytest.mark.slow
 def test_conllx_treebank_is_trained_on(tmp_path: Path) -> None:
     path = tmp_path / "danish.conllx"
     sentence = Sentence.from_words(
@@ -197,6 +200,7 @@ def write_vectors(path: Path, forms: Sequence[str], *, width: int) -> np.ndarray
     return values
 
 
+@pytest.mark.slow
 def test_word_vectors_are_the_initial_embeddings_of_their_forms(treebank: Path, tmp_path: Path) -> None:
     values = write_vectors(tmp_path / "v.vec", ["the", "nowhere", "Ada"], width=10)
     still = with_settings(SMALL, ["rate=1e-30", "epochs=1"])  # steps too short to move a weight
@@ -224,6 +228,7 @@ def test_vectors_of_another_width_than_asked_for_are_refused(treebank: Path, tmp
         train(treebank, out=tmp_path / "m", embeddings=tmp_path / "v.vec", config=config)
 
 
+@pytest.mark.slow
 def test_resuming_with_other_vectors_is_refused(treebank: Path, tmp_path: Path) -> None:
     write_vectors(tmp_path / "a.vec", ["the", "a"], width=8)
     write_vectors(tmp_path / "b.vec", ["a", "the"], width=8)
@@ -234,6 +239,7 @@ def test_resuming_with_other_vectors_is_refused(treebank: Path, tmp_path: Path) 
         train(treebank, out=out, config=SMALL, embeddings=tmp_path / "b.vec", resume=True)
 
 
+@pytest.mark.slow
 def test_frozen_vectors_stay_as_they_are_and_are_in_no_checkpoint(treebank: Path, tmp_path: Path) -> None:
     values = write_vectors(tmp_path / "v.vec", ["the", "nowhere", "Ada", "never"], width=10)
     config = with_settings(SMALL, ["vector_rows=3", "schedule=linear", "average=2"])
@@ -256,6 +262,7 @@ def test_frozen_vectors_stay_as_they_are_and_are_in_no_checkpoint(treebank: Path
     assert weights(tmp_path / "a") == weights(tmp_path / "b")
 
 
+@pytest.mark.slow
 def test_words_that_the_treebank_does_not_have_differ_by_their_vectors(
     treebank: Path, tmp_path: Path
 ) -> None:

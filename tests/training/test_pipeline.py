@@ -102,6 +102,7 @@ def test_stages_are_not_used_with_other_settings(treebank: Path, pipeline: Path,
     assert not is_finished(tmp_path / "m")
 
 
+@pytest.mark.slow
 def test_treebank_without_tags_or_spaces(tmp_path: Path) -> None:
     bare = [Sentence.from_words(s.forms, heads=s.heads, deprels=s.deprels) for s in generate(30, seed=7)]
     write(bare, tmp_path / "t.conllu")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from biatt.config import with_settings
@@ -27,6 +27,7 @@ from biatt.training.optimiser import BETA1, EPSILON, Adam
 from biatt.training.parser_run import ParserRun
 from biatt.training.records import best_record, read_records
 from biatt.training.train import train
+from examples import examples
 from trainings import SMALL, InterruptedAfter, InterruptedAt, small_run, untimed, weights
 
 
@@ -63,7 +64,7 @@ def slow_schedule(values: Sequence[float], rate: float, most: int) -> list[dict[
 
 
 @given(st.lists(st.integers(-6, 0), min_size=8, max_size=8), st.integers(1, 8))
-@settings(max_examples=40)
+@examples(40)
 def test_schedule_halves_restores_and_stops_like_its_slow_twin(
     tmp_path_factory: pytest.TempPathFactory, values: list[int], most: int
 ) -> None:
@@ -93,6 +94,7 @@ def test_epoch_as_good_as_the_best_does_not_beat_it(tmp_path: Path) -> None:
     assert (run.state.best_epoch, run.state.drops, run.state.rate) == (1, 1, 0.005)
 
 
+@pytest.mark.slow
 def test_real_run_follows_the_schedule_and_keeps_its_best_epoch(tmp_path: Path) -> None:
     write(generate(30, seed=4), tmp_path / "train.conllu")
     write(generate(8, seed=6), tmp_path / "dev.conllu")
@@ -115,6 +117,7 @@ def test_real_run_follows_the_schedule_and_keeps_its_best_epoch(tmp_path: Path) 
 # The linear schedule
 
 
+@pytest.mark.slow
 def test_linear_schedule_lowers_the_rate_by_the_word_down_to_nothing(
     treebank: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -164,7 +167,7 @@ def test_model_has_the_mean_weights_of_the_last_epochs_and_training_goes_on_with
 
 @pytest.mark.slow
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=6))
-@settings(max_examples=15)
+@examples(15)
 def test_linear_schedule_runs_to_the_end_and_keeps_the_first_epoch_of_the_best_dev_las(
     tmp_path_factory: pytest.TempPathFactory, values: list[int]
 ) -> None:
@@ -222,7 +225,7 @@ def test_listener_hears_how_much_is_left_where_that_is_known(
 
 
 @given(st.lists(st.integers(0, 5), min_size=12, max_size=12), st.integers(1, 8))
-@settings(max_examples=25)
+@examples(25)
 def test_search_climbs_to_where_no_step_is_better(
     tmp_path_factory: pytest.TempPathFactory, heights: list[int], start: int
 ) -> None:
@@ -278,6 +281,7 @@ def test_run_uses_the_rate_that_was_best_after_one_epoch(searched: Path) -> None
     assert epochs[0]["dev_log_likelihood"] == best["dev_log_likelihood"]  # the trial's weights are not used
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stop", [2, 3])
 def test_interrupted_search_ends_like_a_whole_one(
     treebank: Path, searched: Path, tmp_path: Path, stop: int, monkeypatch: pytest.MonkeyPatch
@@ -294,6 +298,7 @@ def test_interrupted_search_ends_like_a_whole_one(
 # A run is whole when it is constructed
 
 
+@pytest.mark.slow
 def test_run_continues_from_its_checkpoint_and_does_nothing_when_it_is_finished(tmp_path: Path) -> None:
     run = small_run(tmp_path / "cut")
     run.listener = InterruptedAfter(2)
@@ -314,6 +319,7 @@ def test_run_continues_from_its_checkpoint_and_does_nothing_when_it_is_finished(
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "cut").iterdir()} == before
 
 
+@pytest.mark.slow
 def test_run_that_died_between_its_last_checkpoint_and_its_model_is_completed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -350,6 +356,7 @@ def poisoned_from(number: int, train_epoch: Callable[..., float]) -> Callable[..
     return poisoned
 
 
+@pytest.mark.slow
 def test_loss_that_is_no_number_stops_training_and_spares_the_model(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -49,6 +49,7 @@ def temporaries(folder: Path) -> list[str]:
     return [path.name for path in folder.rglob("*.tmp")]
 
 
+@pytest.mark.slow
 def test_result_is_the_model_in_the_folder_and_nothing_else_is_left(whole: Path) -> None:
     names = sorted(path.name for path in whole.iterdir())
     assert names == [CARD, "config.json", FINGERPRINT, METRICS, WEIGHTS, "vocabulary.json"]
@@ -63,6 +64,7 @@ def test_train_is_short_and_holds_out_as_much_as_the_paper() -> None:
     assert train.__kwdefaults__["dev_fraction"] == 0.05
 
 
+@pytest.mark.slow
 def test_several_files_are_one_treebank(treebank: Path, whole: Path, tmp_path: Path) -> None:
     sentences = list(read(treebank))
     write(sentences[:12], tmp_path / "a.conllu.gz")
@@ -71,6 +73,7 @@ def test_several_files_are_one_treebank(treebank: Path, whole: Path, tmp_path: P
     assert weights(tmp_path / "model") == weights(whole)
 
 
+@pytest.mark.slow
 def test_training_on_a_sample_says_so_in_the_card(treebank: Path, tmp_path: Path) -> None:
     config = with_settings(SMALL, ["epochs=1"])
     train(treebank, dev=treebank, out=tmp_path / "model", config=config, sample_words=80)
@@ -117,6 +120,7 @@ def test_training_without_torch_is_one_clear_error(treebank: Path, tmp_path: Pat
 # Repeatable
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threads", [1, 2])
 def test_same_seed_gives_the_same_bytes(treebank: Path, tmp_path: Path, threads: int) -> None:
     for name in "ab":
@@ -125,6 +129,7 @@ def test_same_seed_gives_the_same_bytes(treebank: Path, tmp_path: Path, threads:
     assert untimed(tmp_path / "a") == untimed(tmp_path / "b")
 
 
+@pytest.mark.slow
 def test_other_seed_gives_other_bytes(treebank: Path, whole: Path, tmp_path: Path) -> None:
     train(treebank, out=tmp_path / "other", config=SMALL, seed=2)
     assert weights(tmp_path / "other") != weights(whole)
@@ -145,6 +150,7 @@ def test_foreign_folder_is_refused_and_left_as_it_was(treebank: Path, tmp_path: 
     assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
 
 
+@pytest.mark.slow
 def test_second_training_in_a_folder_is_refused_while_the_first_runs(
     treebank: Path, whole: Path, tmp_path: Path
 ) -> None:
@@ -163,6 +169,7 @@ def test_second_training_in_a_folder_is_refused_while_the_first_runs(
     assert contents(tmp_path / "m") == contents(whole)
 
 
+@pytest.mark.slow
 def test_model_without_a_fingerprint_is_not_taken_for_a_finished_training(
     treebank: Path, whole: Path, tmp_path: Path
 ) -> None:
@@ -176,6 +183,7 @@ def test_model_without_a_fingerprint_is_not_taken_for_a_finished_training(
 # Resuming
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stops", [[1], [3], [2, 1, 2]])
 def test_interrupted_training_ends_like_a_whole_one(
     treebank: Path, whole: Path, tmp_path: Path, stops: list[int]
@@ -191,6 +199,7 @@ def test_interrupted_training_ends_like_a_whole_one(
     assert untimed(out) == untimed(whole)
 
 
+@pytest.mark.slow
 def test_interrupted_training_leaves_the_best_model_so_far(treebank: Path, tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         train(treebank, out=tmp_path / "cut", config=SMALL, listener=InterruptedAt(3))
@@ -222,6 +231,7 @@ def cut(treebank: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
+@pytest.mark.slow
 @OTHER_OPTIONS
 def test_resuming_with_other_options_is_refused(
     treebank: Path, cut: Path, whole: Path, other: dict[str, Any]
@@ -233,12 +243,14 @@ def test_resuming_with_other_options_is_refused(
         assert {path.name: path.read_bytes() for path in out.iterdir()} == before
 
 
+@pytest.mark.slow
 def test_used_folder_is_not_overwritten(treebank: Path, cut: Path, whole: Path) -> None:
     for out in (cut, whole):
         with pytest.raises(ConfigError, match="already contains a model or a run"):
             train(treebank, out=out, config=SMALL)
 
 
+@pytest.mark.slow
 def test_finished_training_is_loaded_and_its_card_gets_the_licence(
     treebank: Path, whole: Path, tmp_path: Path
 ) -> None:
@@ -252,6 +264,7 @@ def test_finished_training_is_loaded_and_its_card_gets_the_licence(
     assert (out / CARD).read_text() == (whole / CARD).read_text().replace("not stated", "CC0")
 
 
+@pytest.mark.slow
 def test_damaged_checkpoint_is_named(treebank: Path, cut: Path, tmp_path: Path) -> None:
     shutil.copytree(cut, tmp_path / "m")
     path = tmp_path / "m" / CHECKPOINT
@@ -487,6 +500,7 @@ def test_resumed_training_with_silver_text_gives_the_weights_of_one_that_was_nev
     assert untimed(parts) == untimed(whole)
 
 
+@pytest.mark.slow
 def test_silver_sentences_of_dev_and_of_excluded_files_are_left_out_and_counted(
     treebank: Path, silver: Path, tmp_path: Path
 ) -> None:
@@ -513,6 +527,7 @@ def test_silver_sentences_of_dev_and_of_excluded_files_are_left_out_and_counted(
     assert (out / CARD).read_text(encoding="utf-8") == card
 
 
+@pytest.mark.slow
 def test_words_of_silver_text_are_known(treebank: Path, silver: Path, tmp_path: Path) -> None:
     plain = {form for sentence in read(treebank) for form in sentence.forms}
     config = with_settings(WITH_SILVER, ["epochs=2", "min_count=1"])
@@ -522,6 +537,7 @@ def test_words_of_silver_text_are_known(treebank: Path, silver: Path, tmp_path: 
     assert forms - plain
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("changed", ["silver", "exclude"])
 def test_training_is_not_resumed_with_other_silver_text(
     treebank: Path, silver: Path, tmp_path: Path, changed: str
@@ -555,6 +571,7 @@ def test_silver_text_that_cannot_be_used_is_refused(
     assert not (tmp_path / "m").exists()
 
 
+@pytest.mark.slow
 def test_silver_text_does_not_go_with_an_encoder(treebank: Path, tmp_path: Path) -> None:
     encoder = write_encoder(tmp_path / "encoder")
     with pytest.raises(ConfigError, match="contextual encoder cannot be trained on silver text"):

@@ -6,7 +6,7 @@ import math
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from biatt.config import ParserConfig
@@ -17,6 +17,7 @@ from biatt.data.sentence import Sentence
 from biatt.data.toy_treebank import generate
 from biatt.errors import ConfigError, FormatError, TrainingError
 from biatt.training.treebank import Treebank, read_treebank, vocabulary_of
+from examples import examples
 
 
 def held_out(path: Path, fraction: float, seed: int) -> tuple[list[str], list[str]]:
@@ -26,7 +27,7 @@ def held_out(path: Path, fraction: float, seed: int) -> tuple[list[str], list[st
 
 
 @given(count=st.integers(2, 130), fraction=st.floats(0.01, 0.6), seed=st.integers(0, 9))
-@settings(max_examples=20)
+@examples(20)
 def test_held_out_part_is_seeded_disjoint_and_of_the_right_size(
     tmp_path_factory: pytest.TempPathFactory, count: int, fraction: float, seed: int
 ) -> None:
@@ -170,7 +171,7 @@ def test_columns_that_are_all_empty_are_refused_with_the_file() -> None:
 
 
 @given(st.integers(0, 500), st.integers(0, 3))
-@settings(deadline=None, max_examples=30)
+@examples(30)
 def test_sample_is_random_in_order_and_has_the_words_that_are_asked_for(words: int, seed: int) -> None:
     train = generate(30, seed=1)
     whole = Treebank(train, train[:9], "t", "d")

@@ -21,6 +21,8 @@ from biatt.training import word_vectors
 from biatt.training.listener import Silent
 from biatt.training.word_vectors import train_vectors
 
+pytestmark = pytest.mark.slow  # gensim alone takes seconds to start
+
 SOURCE = Path(__file__).parents[2] / "src"
 
 
@@ -44,7 +46,6 @@ def numbers(vectors: WordVectors, word: str) -> NDArray[np.float32]:
     return found / np.linalg.norm(found)
 
 
-@pytest.mark.slow
 def test_words_with_the_same_neighbours_get_like_vectors(text: Path, tmp_path: Path) -> None:
     done = train_vectors([text], tmp_path / "v", size=10, epochs=20)
     assert done == (400, 2400, 8)
@@ -62,7 +63,6 @@ def test_every_digit_comes_back(text: Path, tmp_path: Path) -> None:
     assert [[str(number) for number in row] for row in vectors] == [line.split()[1:] for line in lines]
 
 
-@pytest.mark.slow
 def test_same_seed_gives_the_same_file_whatever_strings_hash_to(text: Path, tmp_path: Path) -> None:
     code = (
         "import sys; from biatt.training import word_vectors; "

@@ -16,9 +16,10 @@ from biatt.display.progress import ParseProgress
 from commands import biatt_process, invoke
 
 
-def test_train_parse_evaluate_info(data: Path, tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_train_parse_evaluate_info(data: Path, trained: Path, tmp_path: Path) -> None:
     out = tmp_path / "parsed.conllu"
-    assert invoke("parse", "--model", data / "model", data / "blank.conllu", "-o", out) == ""
+    assert invoke("parse", "--model", trained, data / "blank.conllu", "-o", out) == ""
     gold, parsed = list(biatt.read(data / "a.conllu")), list(biatt.read(out, trees=True))
     assert [s.forms for s in parsed] == [s.forms for s in gold]
     assert all(sentence.heads.count(0) == 1 for sentence in parsed)
@@ -29,7 +30,7 @@ def test_train_parse_evaluate_info(data: Path, tmp_path: Path) -> None:
     printed = json.loads(invoke("evaluate", data / "a.conllu", out, "-f", "json"))
     assert printed == json.loads(json.dumps(result.as_dict()))
 
-    info = invoke("info", data / "model")
+    info = invoke("info", trained)
     assert re.search(r"^hidden +16$", info, re.MULTILINE)
     assert re.search(r"^parameters +[\d,]+$", info, re.MULTILINE)
     assert "| licence | CC0 |" in info

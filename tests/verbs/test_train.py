@@ -34,13 +34,15 @@ def test_presets_can_be_chosen_by_name() -> None:
     assert get_args(PresetName) == tuple(PRESETS)
 
 
-def test_train_takes_several_files_and_says_so_in_the_card(data: Path) -> None:
-    card = (data / "model" / "README.md").read_text()
+@pytest.mark.slow
+def test_train_takes_several_files_and_says_so_in_the_card(data: Path, trained: Path) -> None:
+    card = (trained / "README.md").read_text()
     assert ", ".join(str(data / f"{name}.conllu") for name in "abc") in card
     assert "| licence | CC0 |" in card
     assert f"`biatt train --train {data / 'a.conllu'}" in card
 
 
+@pytest.mark.slow
 def test_an_encoder_is_bundled_and_described(data: Path, tmp_path: Path) -> None:
     encoder = write_encoder(tmp_path / "encoder")
     options = [
@@ -61,6 +63,7 @@ def test_an_encoder_is_bundled_and_described(data: Path, tmp_path: Path) -> None
     )
 
 
+@pytest.mark.slow
 def test_hidden_takes_a_language_of_the_paper(data: Path, tmp_path: Path) -> None:
     options = ["--preset", "paper", "--hidden", "danish", "--set", "epochs=1", "--output", tmp_path / "m"]
     invoke("train", "--train", data / "a.conllu", *options)

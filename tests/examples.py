@@ -1,0 +1,13 @@
+"""How many examples a property test tries."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import settings
+
+
+def examples(count: int, **options: Any) -> settings:
+    """Settings for so many examples; the profile `quick` tries a fifth of them, as of all other tests."""
+    usual = 100  # of tests without these settings
+    return settings(max_examples=max(1, count * settings.default.max_examples // usual), **options)
