@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,6 +18,7 @@ import biatt
 from biatt.cli import main
 from biatt.data.toy_treebank import generate
 from biatt.display.view import view_file
+from biatt.parser import Parser, load
 from encoders import write_encoder
 
 ROOT = Path(__file__).parents[1]
@@ -72,17 +74,31 @@ def in_shell(command: str, folder: Path) -> str:
     return done.stdout
 
 
+def needs_shell(line: str) -> bool:
+    """Whether a command has pipes, redirections or variables, outside of quotes, or is not ours."""
+    words = list(shlex.shlex(line, posix=True, punctuation_chars="|<>&"))
+    return words[:1] not in ([], ["biatt"]) or "$" in line or any(word[0] in "|<>&" for word in words if word)
+
+
 def run_commands(block: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Shell syntax needs a shell; plain commands run in this process, which is faster."""
-    block = "\n".join(map(shortened, block.splitlines()))
-    if re.search(r"[|<>$]", block):
-        in_shell(block, folder)
+    lines = list(map(shortened, block.splitlines()))
+    if "<<" in block:  # text for a command, over several lines
+        in_shell("\n".join(lines), folder)
         return
-    for line in block.splitlines():
+    for line in lines:
+        if needs_shell(line):
+            in_shell(line, folder)
+            continue
         monkeypatch.setattr(sys, "argv", shlex.split(line, comments=True))
         with pytest.raises(SystemExit) as end:
             main()
         assert not end.value.code, line
+
+
+@pytest.fixture(scope="module")
+def english() -> Parser:
+    return biatt.load("en")
 
 
 # The calls of serve.md need a service: tests/service/test_serve_page.py runs them.
@@ -94,8 +110,16 @@ RUNNING = [
 @pytest.mark.slow
 @pytest.mark.parametrize("page", RUNNING, ids=lambda page: page.name)
 def test_the_snippets_run_in_the_order_of_the_page(
-    page: Path, treebank: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    page: Path,
+    treebank: Path,
+    english: Parser,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
+    def load_once(model: str | Path = "en", **options: Any) -> Parser:
+        return english if model == "en" else load(model, **options)
+
+    monkeypatch.setattr(biatt, "load", load_once)  # the pages load it forty times
     for language, block in blocks(page):
         if not runs_here(language, block):
             continue
