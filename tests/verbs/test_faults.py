@@ -39,7 +39,7 @@ def check_fault(code: Any, output: str, error: str, message: str) -> None:
         ([*TRAIN, "--embeddings", "gone.vec"], "gone.vec: cannot be read"),
         ([*TRAIN[:-1], "a.conllu"], "a.conllu cannot be a folder for the model"),
         ([*TRAIN[:-1], "a.conllu/below"], "below cannot be a folder for the model"),
-        ([*TRAIN[:-1], "model"], "model already contains a model or a run"),
+        ([*TRAIN[:-1], "model"], "model is not empty, and was not made by training"),
         ([*PARSE, "gone.conllu"], "gone.conllu: cannot be read: no such file"),
         ([*PARSE, "nine.conllu"], "nine.conllu, line 3: the line has 9 columns separated by tabs, not 10"),
         ([*PARSE, "a.conllu", "-o", "no/where.conllu"], "no/where.conllu: cannot be written"),
