@@ -135,6 +135,7 @@ def test_versions_are_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert all(value > 0 for times in found.values() for value in times.values())
 
 
+@pytest.mark.slow
 def test_raw_text_is_scored_and_timed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(generate(6, seed=2), tmp_path / "x-dev.conllu")
     options = ["--treebank", str(tmp_path), "--repeats", "1", "--out", str(tmp_path)]
@@ -161,6 +162,7 @@ def test_same_weights_trains_in_a_process_and_keeps_the_losses(
     assert losses[0] > losses[1] > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("second", "code", "weights", "parted"),
     [(("a", [3.0, 2.0]), 0, {"a": 2}, []), (("b", [3.0, 2.5]), 1, {"a": 1, "b": 1}, [2])],

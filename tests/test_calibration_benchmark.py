@@ -18,6 +18,7 @@ BENCHMARK = Path(__file__).parents[1] / "benchmarks" / "calibration.py"
 pytestmark = pytest.mark.skipif(not BENCHMARK.is_file(), reason="benchmarks are not part of the package")
 
 
+@pytest.mark.slow
 def test_ways_to_calibrate_are_compared(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

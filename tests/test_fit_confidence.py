@@ -34,6 +34,7 @@ def errors(calibration: Calibration) -> dict[str, float]:
     return {claim: calibration_error(bins) for claim, bins in calibration.fitted.items()}
 
 
+@pytest.mark.slow
 def test_curves_make_probabilities_true_of_the_sentences_that_they_were_fitted_to(
     parser: Parser, fit: ConfidenceFit
 ) -> None:
@@ -50,6 +51,7 @@ def test_curves_make_probabilities_true_of_the_sentences_that_they_were_fitted_t
         assert after[claim] < before[claim], claim
 
 
+@pytest.mark.slow
 def test_cross_validated_confidence_comes_from_other_sentences(fit: ConfidenceFit, parser: Parser) -> None:
     sentences = fit.cross_validated()
     fitted = random_parser(TAGGING)
@@ -68,6 +70,7 @@ def test_cross_validated_confidence_comes_from_other_sentences(fit: ConfidenceFi
         np.testing.assert_allclose(confidence.tags["upos"], expected.tags["upos"], atol=1e-3)
 
 
+@pytest.mark.slow
 def test_fit_is_stored_in_the_folder_and_nothing_else_changes(fit: ConfidenceFit, tmp_path: Path) -> None:
     parser = random_parser(TAGGING)
     parser.save(tmp_path / "model")
@@ -103,6 +106,7 @@ def test_sentences_without_trees_are_refused(parser: Parser) -> None:
         ConfidenceFit(parser, [Sentence.from_words(["a", "b"])])
 
 
+@pytest.mark.slow
 def test_words_without_a_gold_head_are_left_out(parser: Parser) -> None:
     unknown = [
         Sentence.from_words(s.forms, heads=[-1] * len(s), deprels=["_"] * len(s), upos=s.upos)

@@ -43,31 +43,20 @@ def browser() -> Iterator[Any]:
         yield opened
 
 
-@pytest.fixture(scope="module")
-def context(browser: Any) -> Iterator[Any]:
-    """What all pages of the usual size share, as the tabs of a window do: a window each would cost more."""
-    yield (opened := new_context(browser))
-    opened.close()
-
-
-def new_context(browser: Any, **options: Any) -> Any:
-    context = browser.new_context(**{"viewport": {"width": 1200, "height": 900}, **options})
-    context.set_default_timeout(PATIENCE)
-    return context
-
-
 Open = Callable[..., Any]
 
 
 @pytest.fixture
-def open_page(browser: Any, context: Any, address: str) -> Iterator[Open]:
+def open_page(browser: Any, address: str) -> Iterator[Open]:
     """Opens the page with a text; at the end, there must have been no fault on the console."""
     faults: list[str] = []
-    opened = []
+    contexts = []
 
-    def open_page(text: str = "", **options: Any) -> Any:
-        page = (new_context(browser, **options) if options else context).new_page()
-        opened.append(page.context if options else page)
+    def opened(text: str = "", **options: Any) -> Any:
+        context = browser.new_context(**{"viewport": {"width": 1200, "height": 900}, **options})
+        context.set_default_timeout(PATIENCE)
+        contexts.append(context)
+        page = context.new_page()
         page.on("console", lambda message: message.type == "error" and faults.append(message.text))
         page.on("pageerror", lambda error: faults.append(str(error)))
         page.goto(f"{address}/#text={quote(text)}" if text else address)
@@ -75,10 +64,10 @@ def open_page(browser: Any, context: Any, address: str) -> Iterator[Open]:
             parsed(page)
         return page
 
-    open_page.faults = faults  # type: ignore[attr-defined]
-    yield open_page
-    for page_or_context in opened:
-        page_or_context.close()
+    opened.faults = faults  # type: ignore[attr-defined]
+    yield opened
+    for context in contexts:
+        context.close()
     assert faults == []
 
 

@@ -22,6 +22,8 @@ from biatt.training.train import train
 from builders import random_parser
 from trainings import InterruptedAt, contents, weights
 
+pytestmark = pytest.mark.slow  # trains
+
 BARELY = ["epochs=1", "least_batches=0", "average=1", "rate=1e-7"]
 
 

@@ -6,6 +6,7 @@ import json
 import re
 from pathlib import Path
 
+import pytest
 from typer.testing import CliRunner
 
 import biatt
@@ -55,6 +56,7 @@ def test_relation_that_looks_like_markup_is_printed_as_it_is(tmp_path: Path) -> 
     assert ":smile:" in table
 
 
+@pytest.mark.slow
 def test_calibrate_fits_a_model_and_stores_the_fit(tmp_path: Path) -> None:
     model, gold = tmp_path / "model", tmp_path / "gold.conllu"
     random_parser().save(model)
