@@ -54,10 +54,11 @@ MAY_IMPORT = {
     "display": {"base", "data", "display"},
     "annotate": {"base", "data", "encoding", "kernels", "annotate"},
     "parser": BELOW_TRAINING,
+    "corpus": BELOW_TRAINING - {"network"} | {"corpus"},
     "training": BELOW_TRAINING - {"display"} | {"evaluation", "training"},
     "recipes": BELOW_TRAINING | {"evaluation", "training", "recipes"},
     "service": BELOW_TRAINING - {"network"} | {"service"},
-    "verbs": BELOW_TRAINING | {"evaluation", "training", "recipes", "service", "verbs"},
+    "verbs": BELOW_TRAINING | {"evaluation", "training", "recipes", "service", "corpus", "verbs"},
     "entrance": BELOW_TRAINING | {"evaluation", "training", "recipes", "verbs"},
 }
 # (module, what it imports): why it may all the same.
@@ -75,6 +76,7 @@ EXCEPTIONS = {
 LIBRARIES = {
     "torch": {"network", "training"},
     "numba": {"base", "kernels", "decode"},
+    "pyarrow": {"corpus"},
     **{library: {"service"} for library in ("fastapi", "pydantic", "starlette", "uvicorn")},
 }
 WITHOUT_NUMPY = {"data.conll", "data.files", "options", "errors", "cli", "process"}
@@ -177,6 +179,12 @@ def test_torch_is_imported_by_the_parser_only_when_asked_for() -> None:
         item for item in IMPORTS if own(item) and room_of(item.imported) == "network" and not item.inside
     ]
     assert {room_of(item.importer) for item in eager} <= {"network", "training"}
+
+
+def test_pyarrow_is_imported_only_when_parquet_is_read_or_written() -> None:
+    users = [item for item in IMPORTS if item.imported == "pyarrow"]
+    assert users
+    assert all(item.inside for item in users)
 
 
 def test_the_service_is_imported_only_when_it_is_started() -> None:

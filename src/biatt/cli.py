@@ -12,6 +12,7 @@ import typer
 
 import biatt
 from biatt.process import SeveralValues, Verb, Verbs, run
+from biatt.verbs.corpus import corpus
 from biatt.verbs.info import info
 from biatt.verbs.parse import parse
 from biatt.verbs.printing import print_text
@@ -26,7 +27,7 @@ from biatt.verbs.vectors import vectors
 from biatt.verbs.view import view
 
 VERBS: dict[str, list[Callable[..., None]]] = {
-    "Use a model": [parse, serve, suggest, info],
+    "Use a model": [parse, corpus, serve, suggest, info],
     "Work with trees": [view, search, evaluate, compare, calibrate],
     "Make a model": [train, vectors, reproduce],
     "Make data": [generate, raw, noise],

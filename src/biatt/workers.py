@@ -107,6 +107,7 @@ class Workers:
 
     def __init__(self, shared: object, count: int) -> None:
         self._memory = SharedMemory(shared)
+        self._memory.replace_arrays(shared)
         # Not by fork, which copies the locks of threads, as those of a matrix library, in any state.
         self._executor = ProcessPoolExecutor(
             count, get_context("spawn"), initializer=_begin, initargs=(self._memory,)
@@ -165,6 +166,12 @@ class SharedMemory:
         if self._file is not None:
             self._file.close()
 
+    def replace_arrays(self, shared: object) -> None:
+        """Let the object in this process, too, have its arrays in the file: they are in memory once."""
+        if self._file is not None and hasattr(shared, "__dict__"):
+            again = _loaded(self._pickled, self._places, os.dup(self._file.fileno()))
+            shared.__dict__ = again.__dict__
+
     def __reduce__(self) -> tuple[Any, ...]:
         file = DupFd(self._file.fileno()) if self._file is not None else None
         return _Received, (self._pickled, self._places, file)
@@ -195,13 +202,15 @@ class _Received:
     def load(self) -> object:
         if self._file is None:
             return pickle.loads(self._pickled)
-        number = self._file.detach()
-        # Numba compiles for arrays that can be written. A page that a worker writes becomes its own copy.
-        mapped = memoryview(mmap.mmap(number, 0, access=mmap.ACCESS_COPY))
-        os.close(number)
-        return pickle.loads(
-            self._pickled, buffers=[mapped[start : start + size] for start, size in self._places]
-        )
+        return _loaded(self._pickled, self._places, self._file.detach())
+
+
+def _loaded(pickled: bytes, places: list[tuple[int, int]], number: int) -> object:
+    """The object, with its arrays in the file of this number, which is closed."""
+    # Numba compiles for arrays that can be written. A page that a process writes becomes its own copy.
+    mapped = memoryview(mmap.mmap(number, 0, access=mmap.ACCESS_COPY))
+    os.close(number)
+    return pickle.loads(pickled, buffers=[mapped[start : start + size] for start, size in places])
 
 
 _shared: Any = None  # in a worker: the object

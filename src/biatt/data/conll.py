@@ -135,7 +135,7 @@ def _written(source: Sentences) -> Iterator[tuple[Sentence, str]]:
         text = sentence.to_text()
         if missing is not None:  # it may have been the first of its file, and the one before it the last
             text = missing + text.removeprefix("\ufeff")
-        missing = _missing_after(sentence._tail)
+        missing = missing_after(sentence._tail)
         yield sentence, text
 
 
@@ -148,7 +148,7 @@ def _check(sentence: Sentence) -> None:
         raise FormatError(fault, source=sentence.source, line=sentence.line)
 
 
-def _missing_after(tail: str) -> str:
+def missing_after(tail: str) -> str:
     """What is missing between a sentence and the next: the end of its last line, or a blank line."""
     ended = tail if tail.endswith("\n") else tail + "\n"
     return (ended if ended.count("\n") > 1 else ended + "\n")[len(tail) :]

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from biatt.errors import ConfigError
+from biatt.errors import BiattError, ConfigError
 
 
 @contextmanager
@@ -22,14 +22,20 @@ def locked(path: Path, *, busy: str) -> Iterator[None]:
     try:
         yield
     finally:
-        with suppress(OSError):  # Windows removes no open file
-            path.unlink()
-        os.close(descriptor)
+        try:
+            with suppress(OSError):  # Windows removes no open file
+                path.unlink()
+        finally:
+            os.close(descriptor)
 
 
 def _open_locked(path: Path, busy: str) -> int:
     while True:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        except OSError as error:
+            reason = (error.strerror or str(error)).lower()
+            raise BiattError(f"{path}: cannot be written: {reason}.") from error
         if not _try_lock(descriptor):
             os.close(descriptor)
             raise ConfigError(busy)

@@ -1,0 +1,4 @@
+"""Corpora: many documents in, shards of parsed documents out, and nothing lost when something dies.
+
+inputs ─▶ records (documents with ids and columns) ─▶ shards, parsed and written by workers ─▶ manifest
+"""
