@@ -9,7 +9,7 @@ RUN pip install --no-cache-dir --constraint constraints.txt '.[serve]' && rm -rf
 USER biatt
 WORKDIR /home/biatt
 # Compile the kernels, so that the service starts at once on processors like this one.
-RUN biatt parse --text "It works."
+RUN biatt warmup
 
 EXPOSE 8000
 HEALTHCHECK CMD ["python", "-c", "from urllib.request import urlopen; urlopen('http://127.0.0.1:8000/health')"]

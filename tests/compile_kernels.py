@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from biatt import warm_up
 from biatt.decode.distribution import TreeDistribution
 from biatt.encoding.batches import collate
 from biatt.network.autograd import FUSED
@@ -41,6 +42,7 @@ def compile_training() -> None:
 
 
 if __name__ == "__main__":
+    warm_up.warm_up()
     compile_parsing()
     compile_distributions()
     compile_training()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -11,6 +12,10 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+# Compiled kernels from the first call on, also in processes that tests start; else it would depend on what
+# the tests before have computed. `ways.py` is for tests of the plain way.
+os.environ.setdefault("BIATT_KERNELS", "compiled")
 
 # No test fails because the machine is slow or busy, and each run tries the same examples, so that a failure
 # is a failure of the change at hand. `scripts/test --random` chooses new examples, `--quick` tries fewer.
@@ -56,3 +61,12 @@ def _one_torch_thread() -> Iterator[None]:
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(before)
+
+
+@pytest.fixture
+def way(request: pytest.FixtureRequest) -> Iterator[str]:
+    """For `ways.both_ways`."""
+    from ways import on_the
+
+    with on_the(request.param):
+        yield request.param

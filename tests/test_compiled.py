@@ -21,7 +21,8 @@ import numpy as np
 import pytest
 from numba.core.dispatcher import Dispatcher
 
-from biatt import compiled, errors
+from biatt import compiled, errors, kernel_files
+from biatt.kernel_choice import Kernel
 
 pytestmark = pytest.mark.slow  # each test starts processes that compile
 
@@ -52,7 +53,7 @@ COMPILING = "Compiling for this processor, once; this takes up to a minute."
 
 
 class Package:
-    """A copy of `compiled.py` with two kernels, one of which inlines the other, and a cache folder."""
+    """The modules that compile, two kernels, one of which inlines the other, and a cache folder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.cache = folder, folder / "cache"
@@ -60,6 +61,7 @@ class Package:
             "biatt/__init__.py": "",
             "biatt/errors.py": Path(errors.__file__).read_text(),
             "biatt/compiled.py": Path(compiled.__file__).read_text(),
+            "biatt/kernel_files.py": Path(kernel_files.__file__).read_text(),
             "biatt/kernels/__init__.py": "",
             "biatt/kernels/inner.py": INNER,
             "biatt/kernels/outer.py": OUTER,
@@ -170,7 +172,7 @@ class Codegen:
 def test_file_name_changes_with_versions_and_settings(
     where: Any, name: str, value: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kernel = compiled.KernelCache(compiled.cache_folder)  # any function of the package
+    kernel = compiled.KernelCache(kernel_files.cache_folder)  # any function of the package
     before = kernel.path("int64", Codegen("x86", "znver4"))
     assert kernel.path("int64", Codegen("x86", "znver4")) == before
     assert kernel.path("float64", Codegen("x86", "znver4")) != before
@@ -192,15 +194,9 @@ def test_damaged_file_is_compiled_again_and_mended(warm: Package) -> None:
 def test_file_whose_content_cannot_be_loaded_is_compiled_again_and_mended(warm: Package) -> None:
     """The checksum is right, but numba cannot use the content."""
     _, outer = warm.files()
-    compiled._write(outer, b"not a pickle")
+    kernel_files.write(outer, b"not a pickle")
     assert warm.run() == (41, False, [COMPILING])
-    assert compiled._read(outer) not in (None, b"not a pickle")
-
-
-@pytest.mark.parametrize("damaged", [b"", b"short", bytes(100)], ids=["empty", "short", "zeros"])
-def test_damaged_content_is_not_read(damaged: bytes, tmp_path: Path) -> None:
-    (tmp_path / "a.kernel").write_bytes(damaged)
-    assert compiled._read(tmp_path / "a.kernel") is None
+    assert kernel_files.read(outer) not in (None, b"not a pickle")
 
 
 def test_folder_that_cannot_be_made_is_no_error(package: Package) -> None:
@@ -247,43 +243,18 @@ def test_cache_folder_is_chosen_by_the_environment(package: Package, tmp_path: P
     assert list((tmp_path / "numba" / "biatt").glob("*.kernel"))
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="other systems have other cache folders")
-def test_default_cache_folder_is_the_users(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("BIATT_CACHE_DIR", raising=False)
-    monkeypatch.setattr(numba.config, "CACHE_DIR", "")
-    monkeypatch.setenv("XDG_CACHE_HOME", "/somewhere")
-    assert compiled.cache_folder() == Path("/somewhere/biatt")
-
-
-def test_least_recently_used_files_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compiled, "CACHE_LIMIT", 250)
-    for age, name in enumerate(["a.kernel", "b.tmp", "c.kernel", "d.tmp", "notes.txt"]):
-        (tmp_path / name).write_bytes(bytes(100))
-        os.utime(tmp_path / name, (1e9 - age, 1e9 - age))
-    compiled._remove_least_recently_used(tmp_path)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.kernel", "b.tmp", "notes.txt"]
-
-
-def test_reading_marks_a_file_as_used(tmp_path: Path) -> None:
-    path = tmp_path / "a.kernel"
-    compiled._write(path, b"content")
-    os.utime(path, (1e9, 1e9))
-    assert compiled._read(path) == b"content"
-    assert path.stat().st_mtime > 1e9
-
-
 def test_key_covers_every_file_that_a_kernel_takes_functions_from() -> None:
     """Every compiled function of the package, followed through the names that its code uses."""
     import biatt.decode.decoders
     import biatt.decode.distribution
-    import biatt.kernels.forward  # noqa: F401
+    import biatt.kernels.packed  # noqa: F401
 
     kernels = {
         value
         for name, module in list(sys.modules.items())
         if name.startswith("biatt.")
         for value in vars(module).values()
-        if isinstance(value, Dispatcher)
+        if isinstance(value, (Dispatcher, Kernel))
     }
     assert len(kernels) > 30
     for kernel in kernels:
@@ -294,7 +265,7 @@ def test_key_covers_every_file_that_a_kernel_takes_functions_from() -> None:
 def closure(file: Path) -> set[Path]:
     files, waiting = {file}, [file]
     while waiting:
-        more = set(compiled.imported_sources(waiting.pop().read_bytes())) - files
+        more = set(kernel_files.imported_sources(waiting.pop().read_bytes())) - files
         files |= more
         waiting += more
     return files

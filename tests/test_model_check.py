@@ -258,6 +258,7 @@ LEMMAS: list[tuple[Any, str]] = [
     ({"\ud800": {"mice": ["mouse"]}}, "the tags of the lemmas contain half"),
     ({"NOUN": {"\ud800": ["mouse"]}}, "the forms with lemmas of 'NOUN' contain half"),
     *(({"NOUN": {"mice": [value]}}, "the lemmas of 'mice'") for value in UNREADABLE),
+    *(({"NOUN": {"a": ["a"], "mice": [value], "b": ["b"]}}, "the lemmas of 'mice'") for value in UNREADABLE),
 ]
 
 

@@ -21,10 +21,13 @@ MODULES = {
             "config",
             "options",
             "weights",
+            "weights_file",
             "encoder_folder",
             "model_check",
             "model_folder",
             "compiled",
+            "kernel_choice",
+            "kernel_files",
             "threads",
             "workers",
             "presets",
@@ -35,7 +38,7 @@ MODULES = {
     **dict.fromkeys(
         [
             *("scorer", "trained_model", "parts", "parser", "parsed_sources", "parse_file", "search_file"),
-            *("fit_confidence", "suggest"),
+            *("fit_confidence", "suggest", "warm_up"),
         ],
         "parser",
     ),

@@ -10,7 +10,18 @@ from hypothesis.extra.numpy import arrays
 
 from biatt.config import ParserConfig
 from biatt.errors import ModelError
-from biatt.weights import EMBEDDINGS, SCALE, check_shapes, memory_layers, pack, parser_shapes, unpack
+from biatt.weights import (
+    EMBEDDINGS,
+    SCALE,
+    StoredWeights,
+    Table,
+    check_shapes,
+    memory_layers,
+    pack,
+    parser_shapes,
+    shapes_of,
+    unpack,
+)
 
 
 @pytest.mark.parametrize(("layers", "names"), [(1, ("memory",)), (3, ("memory", "memory2", "memory3"))])
@@ -53,3 +64,24 @@ def test_packed_weights_survive_unpacking_and_packing_bit_for_bit(
     assert again.keys() == packed.keys()
     for name, value in packed.items():
         assert again[name].tobytes() == value.tobytes()
+
+
+@given(arrays(np.int8, (6, 3)), arrays(np.float32, (6,), elements=FLOATS), st.lists(st.integers(0, 5)))
+def test_rows_of_a_packed_table_are_those_of_the_whole(
+    numbers: np.ndarray, scale: np.ndarray, indices: list[int]
+) -> None:
+    table = Table(numbers, scale)
+    assert np.array_equal(table.rows(np.array(indices, np.int32)), table.whole()[np.array(indices, int)])
+    assert table.whole().dtype == np.float32
+
+
+def test_packed_embeddings_are_unpacked_only_when_they_are_asked_for() -> None:
+    weights = {EMBEDDINGS: np.ones((4, 2), np.float32), "bias": np.ones(3, np.float32)}
+    stored = unpack(pack(weights))
+    assert stored.table.numbers.dtype == np.int8
+    assert shapes_of(stored) == shapes_of(weights) == {EMBEDDINGS: (4, 2), "bias": (3,)}
+    assert "_embeddings" not in vars(stored)
+    assert {name: value.shape for name, value in stored.items()} == shapes_of(weights)
+    assert "_embeddings" in vars(stored)
+    assert StoredWeights.of(stored) is stored
+    assert len(stored) == 2

@@ -25,9 +25,10 @@ from biatt.verbs.train import train
 from biatt.verbs.treebanks import generate, noise, raw
 from biatt.verbs.vectors import vectors
 from biatt.verbs.view import view
+from biatt.verbs.warmup import warmup
 
 VERBS: dict[str, list[Callable[..., None]]] = {
-    "Use a model": [parse, corpus, serve, suggest, info],
+    "Use a model": [parse, corpus, serve, suggest, info, warmup],
     "Work with trees": [view, search, evaluate, compare, calibrate],
     "Make a model": [train, vectors, reproduce],
     "Make data": [generate, raw, noise],

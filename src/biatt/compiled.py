@@ -15,12 +15,8 @@ import hashlib
 import logging
 import os
 import pickle
-import re
 import sys
-import tempfile
-import time
 from collections.abc import Callable
-from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -33,18 +29,22 @@ from numba.core.caching import NullCache
 from numba.core.codegen import get_host_cpu_features
 from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
-from numba.misc.appdirs import AppDirs
 
 from biatt.errors import ConfigError
+from biatt.kernel_files import (
+    SUFFIX,
+    cache_folder,
+    digest_of_sources,
+    read,
+    remove_least_recently_used,
+    write,
+)
 
 T = TypeVar("T")
 
 config: Any = numba.config  # has no types
 
-PACKAGE = Path(__file__).parent
-SUFFIX, TEMPORARY_SUFFIX = ".kernel", ".tmp"
-CACHE_LIMIT = 256 * 2**20  # bytes; all kernels for one processor take about 7 MB
-USED_RECENTLY = 24 * 3600  # seconds; an older file that is read again gets a new date
+used_files: set[str] = set()  # names of the files that this process has loaded or written
 
 log = logging.getLogger(__name__)  # INFO: what is compiled or not kept; the command line shows it
 
@@ -110,9 +110,10 @@ class KernelCache(NullCache):
         """The machine code for this signature, or None if it must be compiled."""
         target_context.refresh()
         path = self.path(signature, target_context.codegen())
-        content = _read(path) if path else None
-        if content is not None:
+        content = read(path) if path else None
+        if path is not None and content is not None:
             try:
+                used_files.add(path.name)
                 return CompileResult._rebuild(target_context, *pickle.loads(content))
             except Exception as error:  # a pickle can fail in any way; compiling always works
                 log.debug("%s cannot be used: %s", path, error)
@@ -125,8 +126,9 @@ class KernelCache(NullCache):
         if path is None or not KernelCache.writable or result.lifted or result.library.has_dynamic_globals:
             return
         try:
-            _remove_least_recently_used(path.parent)
-            _write(path, dumps(result._reduce()))
+            remove_least_recently_used(path.parent)
+            write(path, dumps(result._reduce()))
+            used_files.add(path.name)
         except OSError as error:
             KernelCache.writable = False
             log.info(
@@ -159,94 +161,7 @@ class KernelCache(NullCache):
         return folder / f"{source.stem}.{self.function.__name__}-{digest[:32]}{SUFFIX}"
 
 
-def cache_folder() -> Path | None:
-    """`$BIATT_CACHE_DIR`, or `biatt` inside `$NUMBA_CACHE_DIR` or the user's cache folder."""
-    if chosen := os.environ.get("BIATT_CACHE_DIR"):
-        return Path(chosen).absolute()
-    if config.CACHE_DIR:
-        return Path(config.CACHE_DIR).absolute() / "biatt"
-    folder = Path(AppDirs("biatt", appauthor=False).user_cache_dir)
-    return folder if folder.is_absolute() else None  # a user without a home folder
-
-
-@cache
-def digest_of_sources(file: Path) -> str:
-    """A digest of a file and, transitively, of what it imports from this package.
-
-    A compiled function can inline only functions and constants that its module defines or imports.
-    """
-    contents: dict[str, bytes] = {}
-    waiting = [file]
-    while waiting:
-        path = waiting.pop()
-        name = path.relative_to(PACKAGE).as_posix() if path.is_relative_to(PACKAGE) else path.name
-        if name not in contents:
-            contents[name] = path.read_bytes()
-            waiting += imported_sources(contents[name])
-    digest = hashlib.sha256()
-    for name in sorted(contents):  # neither the folder of the package nor the order of imports matters
-        digest.update(f"{name} {len(contents[name])}\n".encode() + contents[name])
-    return digest.hexdigest()
-
-
-def imported_sources(source: bytes) -> list[Path]:
-    """The files of the modules of this package that a module imports; of a subpackage, all files."""
-    files = []
-    for name in re.findall(rb"^(?:from|import) +([\w.]+)", source, re.MULTILINE):
-        package, *parts = name.decode().split(".")
-        if package == PACKAGE.name:
-            path = PACKAGE.joinpath(*parts)
-            files += sorted(path.glob("*.py")) if path.is_dir() else [path.with_suffix(".py")]
-    return files
-
-
 @cache
 def _announce_compilation() -> None:
     """Say once in a process why its first call takes long."""
     log.info("Compiling for this processor, once; this takes up to a minute.")
-
-
-def _read(path: Path) -> bytes | None:
-    """What `_write` wrote, or None if there is no such file or it is damaged."""
-    try:
-        content = path.read_bytes()
-        checksum, content = content[:32], content[32:]
-        if hashlib.sha256(content).digest() != checksum:
-            log.debug("%s is damaged", path)
-            return None
-        if path.stat().st_mtime < time.time() - USED_RECENTLY:
-            with suppress(OSError):  # a read-only cache can be read
-                os.utime(path)
-    except OSError:
-        return None
-    return content
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Write beside the file and rename: another process sees the whole file or none."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    number, name = tempfile.mkstemp(TEMPORARY_SUFFIX, path.stem, path.parent)
-    try:
-        with os.fdopen(number, "wb") as file:
-            file.write(hashlib.sha256(content).digest() + content)
-        os.replace(name, path)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(name)
-        raise
-
-
-@cache  # once in a process is enough
-def _remove_least_recently_used(folder: Path) -> None:
-    """Keep CACHE_LIMIT bytes of machine code: each version of the sources leaves its files behind."""
-    files = []
-    for path in folder.glob("*"):
-        with suppress(OSError):  # another process removes files, too
-            if path.suffix in (SUFFIX, TEMPORARY_SUFFIX):
-                files.append((path.stat().st_mtime, path.stat().st_size, path))
-    total = 0
-    for _, size, path in sorted(files, reverse=True):
-        total += size
-        if total > CACHE_LIMIT:
-            with suppress(OSError):
-                path.unlink()

@@ -15,8 +15,7 @@ No other module knows these names. Nothing in a folder is executed; `model_check
 from __future__ import annotations
 
 import json
-import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,7 +23,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError, safe_open
+from safetensors import SafetensorError
 from safetensors.numpy import save
 
 from biatt.data.files import replacing
@@ -36,12 +35,12 @@ from biatt.model_check import (
     VERSION,
     Kind,
     Points,
-    check_header,
     check_numbers,
     checked_settings,
     expected_shapes,
 )
-from biatt.weights import EMBEDDINGS, FROZEN, SCALE, Shapes, pack, unpack
+from biatt.weights import FROZEN, pack
+from biatt.weights_file import check_size, read_weights
 
 MODELS = Path(__file__).parent / "models"  # bundled with the package
 
@@ -60,7 +59,6 @@ FILES = {SETTINGS, SYMBOLS, WEIGHTS, CARD, REFERENCE, CHECKPOINT, METRICS, FINGE
 
 LARGEST_JSON = 1 << 25  # bytes; about 2 million symbols
 LARGEST_CARD = 1 << 24
-LARGEST_HEADER = 1 << 20  # of the weights
 
 
 @dataclass
@@ -70,7 +68,7 @@ class Model:
     kind: Kind
     config: Any  # the settings of this kind
     symbols: dict[str, Any]
-    weights: dict[str, NDArray[Any]]
+    weights: Mapping[str, NDArray[Any]]
     scale: NDArray[np.float32] | None = None  # of packed embeddings; saved weights are packed again
     temperature: dict[str, float] = field(default_factory=dict)
     curves: Points = field(default_factory=dict)  # of confidence
@@ -201,7 +199,7 @@ def _read_files(folder: Path, kind: Kind) -> Model:
     if not (folder / WEIGHTS).exists():
         raise ModelError(f"{folder} has no {WEIGHTS}: its training has not finished an epoch.")
     with _named(folder / WEIGHTS):
-        weights, scale = _read_weights(folder / WEIGHTS, shapes)
+        weights, scale = read_weights(folder / WEIGHTS, shapes)
     card = None
     if (folder / CARD).is_file():
         with _named(folder / CARD):
@@ -244,39 +242,9 @@ def _no_number(text: str) -> None:
 
 
 def _read_bytes(path: Path, limit: int) -> bytes:
-    _check_size(path, limit)
+    check_size(path, limit)
     with open(path, "rb") as file:
         return file.read(limit)
-
-
-def _check_size(path: Path, limit: int) -> None:
-    """A device or a pipe could be read for ever, and a large file fill the memory."""
-    status = path.stat()
-    if not stat.S_ISREG(status.st_mode):
-        raise ModelError("it is not a regular file.")
-    if status.st_size > limit:
-        raise ModelError(f"it has {status.st_size:,} bytes; it can have up to {limit:,}.")
-
-
-def _read_weights(path: Path, shapes: Shapes) -> tuple[dict[str, NDArray[Any]], NDArray[np.float32] | None]:
-    """The weights in float32, and the scale of the embeddings if they were packed."""
-    numbers = sum(int(np.prod(shape, dtype=object)) for shape in shapes.values())
-    _check_size(path, LARGEST_HEADER + 4 * numbers)
-    with safe_open(path, "np") as file:
-        header = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
-        check_header(
-            {name: item.get_dtype() for name, item in header.items()},
-            {name: item.get_shape() for name, item in header.items()},
-            shapes,
-        )
-        stored = {name: file.get_tensor(name) for name in header}
-    if SCALE not in stored:
-        check_numbers(stored)
-        return stored, None
-    check_numbers({SCALE: stored[SCALE]})  # which makes the embeddings finite too
-    weights = unpack(stored)
-    check_numbers({name: value for name, value in weights.items() if name != EMBEDDINGS})
-    return weights, stored[SCALE]
 
 
 # Writing

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from biatt.data.length import check_length
 from biatt.data.sentence import Sentence
+from biatt.kernel_choice import expect_much_work
 from biatt.threads import Arriving, fewer_collections, mapped, one_matrix_thread, windows
 from biatt.workers import in_order, number_of_workers
 
@@ -98,6 +99,8 @@ def _computed(
     work: Callable[[Parser, A], B], parser: Parser, items: Iterable[tuple[Any, A]], workers: int
 ) -> Generator[tuple[Any, B], None, None]:
     if number_of_workers(workers) > 1:
+        if expect_much_work():
+            parser.pack()
         work = partial(_without_scores, work)
     return _computing(in_order(work, parser, items, workers=workers))
 

@@ -22,7 +22,8 @@ from biatt.encoding.features import FeatureEncoder
 from biatt.encoding.labels import Labels
 from biatt.encoding.vocabulary import Vocabulary
 from biatt.errors import ModelError
-from biatt.kernels.forward import FusedNetwork
+from biatt.kernels.forward import FusedEncoder, FusedNetwork
+from biatt.weights import StoredWeights
 
 BATCH_WORDS = 250  # words that are scored at once; the fastest of the sizes that benchmarks/run.py tries
 
@@ -62,7 +63,7 @@ class Scorer:
         device: str = "cpu",
         fused: bool | None = None,
     ) -> None:
-        self.config, self.vocabulary, self.weights = config, vocabulary, dict(weights)
+        self.config, self.vocabulary, self.weights = config, vocabulary, StoredWeights.of(weights)
         self.tags = Tags(labels, known_lemmas) if labels else None
         size: dict[str, Any] = {"rows": vocabulary.size, "relations": len(vocabulary.relations)}
         if labels:
@@ -74,6 +75,13 @@ class Scorer:
             from biatt.network.scoring import TorchNetwork
 
             self.network = TorchNetwork(config.model, self.weights, device=device, **size)
+
+    def pack(self) -> None:
+        """Make the packed weights of all networks, which other processes can then share."""
+        networks = self.network.networks if isinstance(self.network, Ensemble) else [self.network]
+        for network in (*networks, self.tagger and self.tagger.network):
+            if isinstance(network, FusedEncoder):
+                network.pack()
 
     @property
     def chooses_tags(self) -> bool:

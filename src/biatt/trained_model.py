@@ -85,6 +85,11 @@ class TrainedModel(Scorer):
             )
         return parser
 
+    def pack(self) -> None:
+        super().pack()
+        if self.tokeniser:
+            self.tokeniser.network.pack()
+
     def add(self, other: Self) -> None:
         """Make another parser, trained on the same data, a member of this one's ensemble."""
         if other._symbols() != self._symbols():

@@ -5,7 +5,9 @@ Names are the paper's symbols; matrices are stored input × output.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -28,6 +30,61 @@ ROOT = 0  # the row of E that is the whole embedding of the ROOT token
 AFFIX = "affix"  # the name of a form's spelling, which is embedded like a column
 VECTOR = "vector"  # the name of the words with such a vector; their rows follow those of E
 BAGS = ("feats", AFFIX)  # a token has any number of these symbols; unknown ones are left out
+
+
+@dataclass(frozen=True)
+class Table:
+    """The rows of E, perhaps packed."""
+
+    numbers: NDArray[Any]
+    scale: NDArray[np.float32] | None = None  # (rows,): what each row of packed numbers is multiplied by
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def rows(self, indices: NDArray[np.int32]) -> NDArray[np.float32]:
+        """Some of the rows, one after the other."""
+        return _unpacked(self.numbers[indices], None if self.scale is None else self.scale[indices])
+
+    def whole(self) -> NDArray[np.float32]:
+        return _unpacked(self.numbers, self.scale)
+
+
+def _unpacked(numbers: NDArray[Any], scale: NDArray[np.float32] | None) -> NDArray[np.float32]:
+    return numbers if scale is None else numbers * scale[:, None]
+
+
+class StoredWeights(Mapping[str, NDArray[Any]]):
+    """Weights by name. Those of E stay packed, until all of them are asked for: few of its rows are used."""
+
+    def __init__(self, weights: Mapping[str, NDArray[Any]], table: Table | None = None) -> None:
+        """`table` is E, unless it is one of the weights."""
+        self.table = table or Table(np.ascontiguousarray(weights[EMBEDDINGS], np.float32))
+        self._others = {name: value for name, value in weights.items() if name != EMBEDDINGS}
+
+    @classmethod
+    def of(cls, weights: Mapping[str, NDArray[Any]]) -> StoredWeights:
+        return weights if isinstance(weights, StoredWeights) else cls(weights)
+
+    @cached_property
+    def _embeddings(self) -> NDArray[np.float32]:
+        return self.table.whole()
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        return self._embeddings if name == EMBEDDINGS else self._others[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter((*self._others, EMBEDDINGS))
+
+    def __len__(self) -> int:
+        return len(self._others) + 1
+
+
+def shapes_of(weights: Mapping[str, NDArray[Any]]) -> dict[str, Sequence[int]]:
+    if not isinstance(weights, StoredWeights):
+        return {name: value.shape for name, value in weights.items()}
+    others = {name: weights[name].shape for name in weights if name != EMBEDDINGS}
+    return {**others, EMBEDDINGS: weights.table.numbers.shape}
 
 
 NO_LABELS: Mapping[str, int] = MappingProxyType({})
@@ -169,11 +226,11 @@ def pack(
     return {**packed, EMBEDDINGS: embeddings, SCALE: scale}
 
 
-def unpack(packed: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+def unpack(packed: Mapping[str, NDArray[Any]]) -> StoredWeights:
     """The weights that `pack` was given, as near as it keeps them, in float32; frozen vectors stay packed."""
     weights = {
         name: value if name in FROZEN else value.astype(np.float32)
         for name, value in packed.items()
         if name not in (EMBEDDINGS, SCALE)
     }
-    return {**weights, EMBEDDINGS: packed[EMBEDDINGS] * packed[SCALE][:, None]}
+    return StoredWeights(weights, Table(packed[EMBEDDINGS], packed[SCALE]))

@@ -26,6 +26,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from biatt.errors import BiattError, ConfigError
+from biatt.kernel_choice import choice, require_compiled
 from biatt.threads import fewer_collections, one_matrix_thread, with_pauses
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ class Workers:
         self._memory.replace_arrays(shared)
         # Not by fork, which copies the locks of threads, as those of a matrix library, in any state.
         self._executor = ProcessPoolExecutor(
-            count, get_context("spawn"), initializer=_begin, initargs=(self._memory,)
+            count, get_context("spawn"), initializer=_begin, initargs=(self._memory, choice().compiled)
         )
 
     def __enter__(self) -> Self:
@@ -216,7 +217,7 @@ def _loaded(pickled: bytes, places: list[tuple[int, int]], number: int) -> objec
 _shared: Any = None  # in a worker: the object
 
 
-def _begin(received: Any) -> None:
+def _begin(received: Any, compiled: bool) -> None:
     """Make this process a worker."""
     global _shared
     signal.signal(
@@ -225,6 +226,8 @@ def _begin(received: Any) -> None:
     Thread(target=_end_with_parent, daemon=True).start()
     one_matrix_thread.__enter__()
     fewer_collections.__enter__()
+    if compiled:  # as the process that has started this one
+        require_compiled()
     _shared = received.load()
 
 

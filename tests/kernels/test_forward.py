@@ -36,6 +36,7 @@ from builders import (
 )
 from equations import slow_forward
 from examples import examples
+from ways import Way, both_ways, on_the
 
 
 def weights_of(model: BiAtt) -> dict[str, NDArray[Any]]:
@@ -73,8 +74,9 @@ def test_scores_equal_those_of_the_torch_network(variant: dict[str, Any], length
     assert_same(by_sentence(without_torch(model), batch), split_scores(scores(model(batch)), batch.words))
 
 
+@both_ways
 @every_variant
-def test_scores_equal_the_equations_step_by_step(variant: dict[str, Any]) -> None:
+def test_scores_equal_the_equations_step_by_step(way: Way, variant: dict[str, Any]) -> None:
     model, treebank = small(variant, hidden=5, seed=2), random_sentences([5, 2], seed=2)
     for found, sentence in zip(by_sentence(without_torch(model), collate(treebank)), treebank, strict=True):
         log_a, log_y = slow_forward(model, sentence)
@@ -98,19 +100,24 @@ def test_scores_equal_those_of_the_torch_network_for_any_shape(
 ) -> None:
     model = small(variant, hidden=hidden, embedding=embedding, seed=seed)
     batch = collate(random_sentences(lengths, seed=seed))
-    assert_same(by_sentence(without_torch(model), batch), split_scores(scores(model(batch)), batch.words))
+    expected = split_scores(scores(model(batch)), batch.words)
+    assert_same(by_sentence(without_torch(model), batch), expected)
+    with on_the("plain"):
+        assert_same(by_sentence(without_torch(model), batch), expected)
 
 
+@both_ways
 @every_ablation
-def test_batch_gives_what_each_of_its_sentences_gives_alone(variant: dict[str, Any]) -> None:
+def test_batch_gives_what_each_of_its_sentences_gives_alone(way: Way, variant: dict[str, Any]) -> None:
     fused = without_torch(small(variant, hidden=7))
     treebank = random_sentences([5, 1, 9, 2, 2, 13, 6])
     alone = [by_sentence(fused, collate([sentence]))[0] for sentence in treebank]
     assert_same(by_sentence(fused, collate(treebank)), alone)
 
 
+@both_ways
 @every_ablation
-def test_scoring_changes_neither_the_weights_nor_the_next_result(variant: dict[str, Any]) -> None:
+def test_scoring_changes_neither_the_weights_nor_the_next_result(way: Way, variant: dict[str, Any]) -> None:
     model, batch = small(variant), collate(random_sentences([3, 5]))
     fused = without_torch(model)
     before = {name: value.copy() for name, value in fused.weights.items()}
@@ -120,8 +127,9 @@ def test_scoring_changes_neither_the_weights_nor_the_next_result(variant: dict[s
         assert all(np.array_equal(part, same) for part, same in zip(parts(one), parts(other), strict=True))
 
 
+@both_ways
 @every_ablation
-def test_scores_stay_finite_for_weights_a_hundred_times_too_large(variant: dict[str, Any]) -> None:
+def test_scores_stay_finite_for_weights_a_hundred_times_too_large(way: Way, variant: dict[str, Any]) -> None:
     config = ParserConfig(hidden=30, **variant)
     draw = np.random.default_rng(0)
     weights = {
@@ -193,6 +201,8 @@ def test_frozen_vectors_are_projected_and_added(variant: dict[str, Any]) -> None
     fused = FusedNetwork(model.config, weights, rows=ROWS, relations=RELATIONS)
     of_torch = split_scores(scores(model(batch)), batch.words)
     assert_same(by_sentence(fused, batch), of_torch)
+    with on_the("plain"):
+        assert_same(by_sentence(fused, batch), of_torch)
     without = by_sentence(fused, collate(treebank))
     assert not np.allclose(without[0].left, of_torch[0].left, atol=1e-4)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 
 import numpy as np
 
@@ -28,20 +29,22 @@ NO_LEMMA = lemmas.constant(EMPTY)  # the rule for words that have no lemma in th
 Table = Mapping[str, Mapping[str, Sequence[str]]]  # UPOS → form → lemmas, the most frequent first
 
 
+class LemmasOfTag:
+    """The lemmas of all forms with one UPOS."""
+
+    def __init__(self, forms: Mapping[str, Sequence[str]]) -> None:
+        self.lemmas = set(chain.from_iterable(forms.values()))
+        self.endings = {lemma[-ENDING:] for lemma in self.lemmas}
+        capitals = sum(lemma != lemma.lower() for lemma in self.lemmas)
+        self.in_lower_case = capitals <= MOST_CAPITALS * len(self.lemmas)
+
+
 class KnownLemmas:
     """The lemmas of each form of a treebank, by UPOS."""
 
     def __init__(self, table: Table) -> None:
         self.table = table
-        self._lemmas = {
-            upos: {lemma for values in forms.values() for lemma in values} for upos, forms in table.items()
-        }
-        self._endings = {upos: {lemma[-ENDING:] for lemma in values} for upos, values in self._lemmas.items()}
-        self._in_lower_case = {
-            upos
-            for upos, values in self._lemmas.items()
-            if sum(value != value.lower() for value in values) <= MOST_CAPITALS * len(values)
-        }
+        self._of_tag: dict[str, LemmasOfTag] = {}  # made when an unknown form with the tag comes
 
     @classmethod
     def of(cls, sentences: Sequence[Sentence]) -> KnownLemmas:
@@ -96,22 +99,26 @@ class KnownLemmas:
     def _of_unknown(self, form: str, upos: str, rules: Sequence[str]) -> str:
         if rules[0] == NO_LEMMA:
             return EMPTY
-        candidates = list(self._candidates(form, upos, rules))
+        if upos not in self._of_tag:
+            self._of_tag[upos] = LemmasOfTag(self.table[upos])
+        known = self._of_tag[upos]
+        candidates = list(_candidates(form, rules, in_lower_case=known.in_lower_case))
         for lemma in candidates:
-            if lemma in self._lemmas[upos]:
+            if lemma in known.lemmas:
                 return lemma
         for lemma in candidates:
-            if lemma.lower() == form.lower() or lemma[-ENDING:] in self._endings[upos]:
+            if lemma.lower() == form.lower() or lemma[-ENDING:] in known.endings:
                 return lemma
-        return form.lower() if upos in self._in_lower_case else form
+        return form.lower() if known.in_lower_case else form
 
-    def _candidates(self, form: str, upos: str, rules: Sequence[str]) -> Iterator[str]:
-        """The results of the rules, without those that are absurd for any form.
 
-        A rule that is a lemma itself ("went" → "go") says nothing about another form, and one letter is no
-        lemma of several.
-        """
-        for rule in rules:
-            lemma = lemmas.apply(rule, form)
-            if not lemmas.is_constant(rule) and (len(lemma) > 1 or len(form) == 1):
-                yield lemma.lower() if upos in self._in_lower_case else lemma
+def _candidates(form: str, rules: Sequence[str], *, in_lower_case: bool) -> Iterator[str]:
+    """The results of the rules, without those that are absurd for any form.
+
+    A rule that is a lemma itself ("went" → "go") says nothing about another form, and one letter is no
+    lemma of several.
+    """
+    for rule in rules:
+        lemma = lemmas.apply(rule, form)
+        if not lemmas.is_constant(rule) and (len(lemma) > 1 or len(form) == 1):
+            yield lemma.lower() if in_lower_case else lemma

@@ -15,11 +15,12 @@ from biatt.config import Settings
 from biatt.encoding.batches import Batch, in_batches, word_positions
 from biatt.encoding.labels import Labels
 from biatt.encoding.vocabulary import Encoded, Indices
-from biatt.kernels.forward import FusedEncoder
+from biatt.kernels.forward import EncoderComponents, FusedEncoder
+from biatt.kernels.plain import PlainEncoder
 from biatt.weights import labeller_shapes
 
 
-class FusedLabeller(FusedEncoder):
+class FusedLabeller(FusedEncoder[EncoderComponents]):
     """A trained labeller without torch."""
 
     def __init__(
@@ -28,9 +29,20 @@ class FusedLabeller(FusedEncoder):
         super().__init__(config.model, weights, labeller_shapes(config.model, rows=rows, labels=labels.size))
         self.labels = labels
 
+    def _make_plain(self) -> EncoderComponents:
+        return PlainEncoder(self.config, self.weights, self.table)
+
+    def _make_packed(self) -> EncoderComponents:
+        from biatt.kernels.packed import PackedEncoder
+
+        return PackedEncoder(self.config, self.weights, self.table)
+
     def best(self, batch: Batch) -> Indices:
         """(N, kinds): the best label of every kind."""
-        m = self.encode(self.embed(batch), batch, self.memory)
+        components = self.components(batch)
+        m = components.embed(batch, None)
+        for layer in range(self.config.layers):
+            m = components.encode(m, layer, batch.words + 1)
         scores = m[word_positions(batch.words)] @ self.weights["out"] + self.weights["out_bias"]
         return self.labels.best(scores)
 

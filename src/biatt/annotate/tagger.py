@@ -16,6 +16,7 @@ from biatt.encoding.labels import Labels
 from biatt.encoding.vocabulary import Vocabulary
 from biatt.model_check import Kind
 from biatt.model_folder import Model, read_model, write_model
+from biatt.weights import StoredWeights
 
 BATCH_WORDS = 500
 
@@ -33,8 +34,9 @@ class Tagger:
         scale: NDArray[Any] | None = None,  # of packed embeddings: the model is stored packed
     ) -> None:
         self.scale = scale
-        self.config, self.vocabulary, self.labels, self.weights = config, vocabulary, labels, dict(weights)
-        self.network = FusedLabeller(config, labels, weights, rows=vocabulary.size)
+        self.config, self.vocabulary, self.labels = config, vocabulary, labels
+        self.weights = StoredWeights.of(weights)
+        self.network = FusedLabeller(config, labels, self.weights, rows=vocabulary.size)
         self.tags = Tags(labels)
 
     @classmethod

@@ -28,7 +28,7 @@ from biatt.encoding.labels import NO_LABEL, Labels
 from biatt.encoding.vocabulary import Encoded, Indices
 from biatt.model_check import Kind
 from biatt.model_folder import Model, read_model, write_model
-from biatt.weights import ROOT
+from biatt.weights import ROOT, StoredWeights
 
 INSIDE, TOKEN, SENTENCE = "inside", "token", "sentence"  # what ends at a character, as `cut_text` numbers it
 ONE, SEVERAL = "one", "several"  # how many words the token that ends there has
@@ -143,9 +143,9 @@ class Tokeniser:
     ) -> None:
         self.scale = scale
         self.config, self.characters, self.multiword = config, characters, multiword
-        self.weights = dict(weights)
+        self.weights = StoredWeights.of(weights)
         self.spaces = spaces  # whether a token can contain a space
-        self.network = FusedLabeller(config, LABELS, weights, rows=characters.size)
+        self.network = FusedLabeller(config, LABELS, self.weights, rows=characters.size)
 
     @classmethod
     def load(cls, folder: str | Path) -> Tokeniser:

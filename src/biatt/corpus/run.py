@@ -13,6 +13,7 @@ from biatt.corpus.manifest import Manifest, checksum_of, described_inputs, open_
 from biatt.corpus.records import FIELDS, Failure, Fields, Record, input_files, read_records
 from biatt.corpus.shards import Manner, Shard, Task, parse_shard
 from biatt.errors import ConfigError
+from biatt.kernel_choice import expect_much_work
 from biatt.model_folder import find_model
 from biatt.options import CorpusFormat, CorpusInput, OnError, ParseOptions, check_names
 from biatt.parsed_sources import NoProgress, Progress
@@ -93,6 +94,8 @@ def by_processes(parser: Parser, tasks: Iterator[Task], workers: int) -> Generat
         for task in tasks:
             yield parse_shard(parser, task)
         return
+    if expect_much_work():
+        parser.pack()
     with Workers(parser, count) as pool:
         running: set[Future[Shard]] = set()
         for task in tasks:

@@ -18,8 +18,8 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from biatt.compiled import compiled
 from biatt.data.scores import Floats, Scores, log_softmax
+from biatt.kernel_choice import deferred, use_compiled
 from biatt.options import Roots
 
 Matrix = npt.NDArray[np.float64]
@@ -47,6 +47,7 @@ def prepared(arc_scores: npt.ArrayLike) -> tuple[Matrix, Heads]:
     if scores.ndim != 2 or scores.shape[1] != scores.shape[0] + 1:
         raise ValueError(f"Arc scores have the shape {scores.shape}, but must have (n, n + 1) for n words.")
     best = np.empty(len(scores), dtype=np.int32)
+    use_compiled(1e-4 + 2e-8 * scores.size)
     if not _prepare(scores, best):
         row, head = np.argwhere(~(scores < LIMIT))[0]
         raise ValueError(
@@ -78,7 +79,11 @@ def head_distribution(scores: Scores, temperature: float = 1.0) -> Floats:
     return log_softmax(without_self_arcs(scores.agreement) / temperature)
 
 
-@compiled
+def _plain_first_best(row: Matrix, first: int) -> int:
+    return first + int(row[first:].argmax())
+
+
+@deferred(plain=_plain_first_best)
 def first_best(row: Matrix, first: int) -> int:
     """The first position of the highest score in row[first:]."""
     top, position = row[first], first
@@ -88,7 +93,25 @@ def first_best(row: Matrix, first: int) -> int:
     return position
 
 
-@compiled
+def _plain_prepare(scores: Matrix, best: Heads) -> bool:
+    words = np.arange(len(scores))
+    scores[words, words + 1] = NO_ARC
+    if not (scores < LIMIT).all():
+        return False
+    scores[scores <= -LIMIT] = NO_ARC
+    best[:] = scores.argmax(axis=1)
+    tops = scores[words, best][:, None]
+    forbidden = np.count_nonzero(scores == NO_ARC) > len(scores)
+    with np.errstate(invalid="ignore"):  # −∞ − −∞
+        scores -= tops
+    scores[tops[:, 0] == NO_ARC] = 0.0  # all heads are forbidden: treat them as equal
+    scores[words, words + 1] = NO_ARC
+    if forbidden:
+        _penalise(scores)
+    return True
+
+
+@deferred(plain=_plain_prepare)
 def _prepare(scores: Matrix, best: Heads) -> bool:
     """Rewrite scores in place and fill best; False if there is a NaN or a score above LIMIT.
 
@@ -121,7 +144,14 @@ def _prepare(scores: Matrix, best: Heads) -> bool:
     return True
 
 
-@compiled
+def _plain_penalise(scores: Matrix) -> None:
+    widest = -float(scores.min(where=scores > NO_ARC, initial=0.0))
+    words = np.arange(len(scores))
+    scores[scores == NO_ARC] = -2.0 * len(scores) * widest if widest > 0 else -1.0
+    scores[words, words + 1] = NO_ARC
+
+
+@deferred(plain=_plain_penalise)
 def _penalise(scores: Matrix) -> None:
     """Give forbidden arcs, other than self arcs, a finite penalty."""
     n = scores.shape[0]

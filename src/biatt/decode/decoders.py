@@ -13,8 +13,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from biatt.compiled import compiled
+from biatt.data.arcs import is_projective
 from biatt.decode.arc_scores import NO_ARC, Heads, Matrix, first_best, has_single_root, prepared
+from biatt.kernel_choice import deferred, use_compiled
 from biatt.options import Decoder, Roots
 
 TILE = 32  # words whose spans are computed together: they fill vector registers and stay in the cache
@@ -61,12 +62,13 @@ def projective(arc_scores: npt.ArrayLike, *, roots: Roots = "single") -> Heads:
     """The tree with the highest score among those without crossing arcs: Eisner's algorithm, O(n³)."""
     single = has_single_root(roots)
     scores, best = prepared(arc_scores)
+    use_compiled(1e-5 * len(scores) + 1e-9 * len(scores) ** 3)
     if spans(best, single) and _is_projective(best):
         return best
     return _eisner(scores, single)
 
 
-@compiled
+@deferred
 def spans(heads: Heads, single: bool) -> bool:
     """`data.arcs.is_tree`, compiled: `mst` asks it for every sentence. `single`: ROOT has one child."""
     n = len(heads)
@@ -83,7 +85,7 @@ def spans(heads: Heads, single: bool) -> bool:
     return True
 
 
-@compiled
+@deferred
 def _contract(scores: Matrix, best: Heads, single: bool) -> Heads:
     """The maximum spanning tree of prepared scores, which are overwritten, given each row's best head."""
     n = scores.shape[0]
@@ -144,7 +146,14 @@ def _contract(scores: Matrix, best: Heads, single: bool) -> Heads:
     return _expand(parent, source, target, n, last)
 
 
-@compiled
+def _plain_merge_rows(scores: Matrix, entered: Heads, row: int, member: int, loss: float) -> None:
+    entering = scores[member] - loss
+    better = entering > scores[row]
+    scores[row, better] = entering[better]
+    entered[row, better] = entered[member, better]
+
+
+@deferred(plain=_plain_merge_rows)
 def _merge_rows(scores: Matrix, entered: Heads, row: int, member: int, loss: float) -> None:
     """Raise a cycle's entering arcs to those of a member, less the score of the arc chosen for the member."""
     for u in range(scores.shape[1]):
@@ -154,7 +163,7 @@ def _merge_rows(scores: Matrix, entered: Heads, row: int, member: int, loss: flo
         entered[row, u] = entered[member, u] if better else entered[row, u]
 
 
-@compiled
+@deferred
 def _expand(parent: Heads, source: Heads, target: Heads, n: int, last: int) -> Heads:
     """The heads of all words, from the outermost node inwards.
 
@@ -174,7 +183,7 @@ def _expand(parent: Heads, source: Heads, target: Heads, n: int, last: int) -> H
     return heads
 
 
-@compiled
+@deferred
 def _eisner(scores: Matrix, single: bool) -> Heads:
     """The best projective tree of prepared scores.
 
@@ -221,7 +230,25 @@ def _eisner(scores: Matrix, single: bool) -> Heads:
     return heads
 
 
-@compiled
+def _plain_chart(scores: Matrix) -> tuple[Matrix, Matrix, Matrix]:
+    """All spans of one width at a time, on tables of spans by their first or last word and their width."""
+    n = len(scores)
+    # From word s: right_from[s, k] is right[s, s + k], and so on. To word t: left_to[t, k] is left[t − k, t].
+    arc, right, left = (np.zeros((n + 1, n + 1)) for _ in range(3))
+    right_from, right_to, left_from, left_to, arc_from, arc_to = (np.zeros((n + 1, n)) for _ in range(6))
+    for width in range(1, n):
+        s, t = np.arange(1, n + 1 - width), np.arange(1 + width, n + 1)
+        between = (right_from[s, :width] + left_to[t, :width][:, ::-1]).max(axis=1)
+        arc[s, t] = arc_from[s, width] = between + scores[t - 1, s]
+        arc[t, s] = arc_to[t, width] = between + scores[s - 1, t]
+        to_right = arc_from[s, 1 : width + 1] + right_to[t, :width][:, ::-1]
+        right[s, t] = right_from[s, width] = right_to[t, width] = to_right.max(axis=1)
+        to_left = left_from[s, :width] + arc_to[t, 1 : width + 1][:, ::-1]
+        left[s, t] = left_from[s, width] = left_to[t, width] = to_left.max(axis=1)
+    return arc, right, left
+
+
+@deferred(plain=_plain_chart)
 def _chart(scores: Matrix) -> tuple[Matrix, Matrix, Matrix]:
     """The best scores of all spans of words, without ROOT. For s < t:
 
@@ -267,7 +294,7 @@ def _chart(scores: Matrix) -> tuple[Matrix, Matrix, Matrix]:
     return arc, right, left
 
 
-@compiled
+@deferred
 def _raise_to_sums(best: Matrix, table: Matrix, s: int, columns: Matrix, shift: int, tile: int) -> None:
     """best[i] = max(best[i], table[s, r] + columns[r + shift, i]) for all r with s < r < tile."""
     r = s + 1
@@ -285,7 +312,7 @@ def _raise_to_sums(best: Matrix, table: Matrix, s: int, columns: Matrix, shift: 
         r += 1
 
 
-@compiled
+@deferred
 def _unfold(arc: Matrix, right: Matrix, left: Matrix, head: int, end: int) -> tuple[int, int]:
     """The outermost child of `head` in the best span from it to `end`, and where the arc's span is split.
 
@@ -305,7 +332,7 @@ def _unfold(arc: Matrix, right: Matrix, left: Matrix, head: int, end: int) -> tu
     return child, split
 
 
-@compiled
+@deferred(plain=is_projective)
 def _is_projective(heads: Heads) -> bool:
     """`data.arcs.is_projective` of a tree, compiled: `projective` asks it for every sentence."""
     n = len(heads)

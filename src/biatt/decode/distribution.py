@@ -19,15 +19,16 @@ matrix products.
 from __future__ import annotations
 
 import math
-from functools import cached_property
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from biatt.compiled import compiled, compiled_fast
+from biatt.decode import plain_distribution as plain
 from biatt.decode.arc_scores import NO_ARC, Matrix, has_single_root, relative
 from biatt.decode.decoders import spans
+from biatt.kernel_choice import deferred, use_compiled
 from biatt.options import Roots
 
 # Weights are normalised so that losing a weight changes Z by hardly more than that weight. float64 loses
@@ -49,6 +50,8 @@ class TreeDistribution:
     def __init__(self, arc_scores: npt.ArrayLike, *, roots: Roots = "single") -> None:
         self._single = has_single_root(roots)
         self._scores, offset = relative(arc_scores)
+        n = len(self._scores)
+        use_compiled(1e-4 + 3e-5 * n + 2e-10 * n**3)
         self._elimination = _eliminated(self._scores, self._single)
         # log Z, where Z is the sum of exp(score) over all trees; −inf if every tree has forbidden arcs.
         self.log_partition = offset + self._elimination.log_z
@@ -162,7 +165,7 @@ def _eliminate(weights: Matrix, pivots: Matrix, single: bool) -> tuple[float, in
     return float(np.log(pivots).sum()), swapped
 
 
-@compiled
+@deferred(plain=plain.log_sum)
 def _log_sum(logs: Matrix) -> float:
     """log Σ exp(logs)."""
     top = -np.inf
@@ -177,7 +180,7 @@ def _log_sum(logs: Matrix) -> float:
     return top + math.log(total)
 
 
-@compiled
+@deferred(plain=plain.normalise)
 def _normalise(logs: Matrix, single: bool) -> float:
     """Make the weights of each word's heads sum to 1, in place, and return by how much that lowers log Z.
 
@@ -198,7 +201,7 @@ def _normalise(logs: Matrix, single: bool) -> float:
     return lowered
 
 
-@compiled
+@deferred(plain=plain.swap)
 def _swap(weights: Matrix, word: int) -> None:
     """Exchange word 1 and another word, as dependents and as heads."""
     if word == 1:
@@ -209,7 +212,7 @@ def _swap(weights: Matrix, word: int) -> None:
         weights[t, 1], weights[t, word] = weights[t, word], weights[t, 1]
 
 
-@compiled_fast
+@deferred(plain=plain.eliminate_panel, fast=True)
 def _eliminate_panel(weights: Matrix, pivots: Matrix, rest: int, high: int, single: bool) -> int:
     """Eliminate the words high, high − 1, … from the rows after `rest`.
 
@@ -233,7 +236,7 @@ def _eliminate_panel(weights: Matrix, pivots: Matrix, rest: int, high: int, sing
     return rest
 
 
-@compiled_fast
+@deferred(plain=plain.eliminate_columns, fast=True)
 def _eliminate_columns(weights: Matrix, rest: int, low: int, high: int) -> None:
     """Eliminate the words high … low + 1 from each other's columns in the rows up to `rest`."""
     for s in range(rest):
@@ -262,7 +265,7 @@ def _gradients(factors: Matrix, pivots: Matrix, single: bool) -> Matrix:
     return slopes
 
 
-@compiled_fast
+@deferred(plain=plain.gradients_of_columns, fast=True)
 def _gradients_of_columns(factors: Matrix, slopes: Matrix, low: int, high: int) -> None:
     """Complete the derivatives of arcs from the panel's words to all words before the panel."""
     for s in range(low):
@@ -273,7 +276,7 @@ def _gradients_of_columns(factors: Matrix, slopes: Matrix, low: int, high: int) 
             slopes[s, k] = slope
 
 
-@compiled_fast
+@deferred(plain=plain.gradients_of_panel, fast=True)
 def _gradients_of_panel(
     factors: Matrix, pivots: Matrix, slopes: Matrix, through_panel: Matrix, low: int, single: bool
 ) -> None:
@@ -303,7 +306,7 @@ def _gradients_of_panel(
             slopes[k - 1, 0] = through[0] / pivots[k - 1]
 
 
-@compiled
+@deferred(plain=plain.log_eliminate)
 def _log_eliminate(logs: Matrix, pivots: Matrix, single: bool) -> tuple[float, int]:
     """`_eliminate` on logarithms of weights, which cannot underflow."""
     log_z, swapped = 0.0, 1
@@ -332,7 +335,7 @@ def _log_eliminate(logs: Matrix, pivots: Matrix, single: bool) -> tuple[float, i
     return log_z, swapped
 
 
-@compiled
+@deferred(plain=partial(plain.log_gradients, negligible=NEGLIGIBLE))
 def _log_gradients(factors: Matrix, pivots: Matrix, single: bool) -> Matrix:
     """`_gradients` with logarithms as arguments and as results."""
     n = factors.shape[0]

@@ -77,7 +77,10 @@ def memory_states(x: Floats, layer: PackedGru, sentences: Sentences) -> Floats:
         affine(x, layer.W[k], layer.bias[k], inputs)
         weights = Recurrent(layer.U_gates[k], layer.U_candidate[k], layer.first[k])
         gru_forward(inputs, weights, sentences, Options(k == 1, False, layer.limit), saved)
-        m[:, k * h : (k + 1) * h] = states
+        for i in range(len(m)):
+            row, state = m[i], states[i]
+            for j in range(h):
+                row[k * h + j] = state[j]
     return m
 
 

@@ -98,7 +98,9 @@ def first_step(weights: Recurrent, count: int) -> Step:
     """The arrays of a step for this many sentences, with their first states."""
     h = len(weights.first)
     state = np.empty((count, h), np.float32)
-    state[:] = weights.first
+    for i in range(count):
+        for k in range(h):
+            state[i, k] = weights.first[k]
     return Step(
         state,
         np.empty((count, h), np.float32),

@@ -54,10 +54,13 @@ def empty_products(rows: int, w: Floats) -> Floats:
 @compiled
 def affine(x: Floats, w: Floats, bias: Floats, out: Floats) -> None:
     """out = x w + b for any number of rows; w is packed."""
+    # Loops, not slices: where shapes can differ, numba compiles an error message with them, for 2 seconds.
     for i in range(len(x)):
         row = out[i]
-        row[: len(bias)] = bias
-        row[len(bias) :] = np.float32(0)
+        for j in range(len(bias)):
+            row[j] = bias[j]
+        for j in range(len(bias), len(row)):
+            row[j] = np.float32(0)
     multiply(x, w, out, len(x), False)
 
 

@@ -6,8 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from biatt.errors import ConfigError
+from biatt.kernel_choice import require_compiled
 from biatt.parser import Parser, load
 from biatt.service.problems import Problem
+from biatt.warm_up import warm_up
 
 
 class Models(Mapping[str, Parser]):
@@ -55,7 +57,11 @@ class Models(Mapping[str, Parser]):
         return {name: sorted(parser.vocabulary.relations) for name, parser in self._parsers.items()}
 
     def warm_up(self) -> None:
-        """Parse a sentence with each model, so that the first request does not wait for the compiler."""
+        """Compile, and parse a sentence with each model, so that no request waits for the compiler."""
+        try:
+            warm_up()
+        except ConfigError:  # nothing can be kept on disk: compile what these models need, in this process
+            require_compiled()
         for parser in self._parsers.values():
             if parser.tokeniser:
                 parser("It works.")

@@ -26,6 +26,7 @@ from torch import Tensor
 from biatt.config import TrainingConfig
 from biatt.encoding.batches import shuffled
 from biatt.errors import TrainingError
+from biatt.kernel_choice import require_compiled
 from biatt.model_folder import CHECKPOINT, is_finished
 from biatt.network.autograd import in_threads
 from biatt.network.model import Dropout, Encoder
@@ -76,6 +77,7 @@ class Run(ABC):
 
         `initial_rows` replace rows of the embeddings, **E**, before training.
         """
+        require_compiled()
         self.folder, self.listener = job.out / stage, job.listener
         self.seed, self.threads = job.seed, job.threads
         self.training, self.network, self.lengths = config, network, lengths
