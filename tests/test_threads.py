@@ -5,8 +5,9 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Callable, Iterator
-from threading import Barrier
+from threading import Barrier, Thread
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -138,3 +139,33 @@ def test_setting_of_the_process_holds_until_its_last_user_leaves(
     assert value() == before
     if value is not matrix_threads:  # those may be one to begin with
         assert during != before
+
+
+def test_every_thread_can_limit_matrix_threads_and_the_last_one_restores_them() -> None:
+    """Whichever thread was the first to do so: here the main one, which goes on to live."""
+    _ = np.ones((2, 2)) @ np.ones((2, 2))  # which loads the library
+    before = matrix_threads()
+    with one_matrix_thread:
+        pass
+    inside, left = Barrier(2), Barrier(2)
+    seen: list[object] = []
+
+    def first_to_enter() -> None:
+        with one_matrix_thread:
+            seen.append(matrix_threads())
+            inside.wait()
+            left.wait()
+
+    def last_to_leave() -> None:
+        inside.wait()
+        with one_matrix_thread:
+            left.wait()
+            first.join()
+            seen.append(matrix_threads())
+        seen.append(matrix_threads())
+
+    first, last = Thread(target=first_to_enter), Thread(target=last_to_leave)
+    first.start()
+    last.start()
+    last.join()
+    assert seen == [[1] * len(before), [1] * len(before), before]

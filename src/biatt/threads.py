@@ -11,7 +11,7 @@ from functools import lru_cache
 from threading import Lock
 from typing import TypeVar
 
-from threadpoolctl import threadpool_limits
+from threadpoolctl import OpenBLASController, threadpool_limits
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -134,10 +134,23 @@ class OneMatrixThread(_Shared):
     """Matrix products of numpy use one thread each: the threads of this module share the cores already."""
 
     def _set(self) -> None:
+        _take_control()
         self._limits = threadpool_limits(1)
 
     def _restore(self) -> None:
+        _take_control()
         self._limits.restore_original_limits()
+
+
+def _take_control() -> None:
+    """Let this thread change the number of OpenBLAS's threads.
+
+    Since version 3.8 of threadpoolctl, only the first thread that has changed it can, as long as it lives;
+    that of others, such as those of a service, changes nothing. Here the last one to leave restores it.
+    """
+    clear = getattr(OpenBLASController, "clear_controlling_thread", None)
+    if clear is not None:
+        clear(force=True)
 
 
 class ShortSwitchInterval(_Shared):
