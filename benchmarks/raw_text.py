@@ -27,7 +27,7 @@ from biatt.decode.confidence import unfitted_confidence
 from biatt.errors import BiattError
 from biatt.evaluation.calibration import calibrate, calibration_error
 from biatt.evaluation.metrics import evaluate
-from biatt.model_folder import find_model
+from biatt.named_models import find_model
 from biatt.parser import Parser
 
 HERE = Path(__file__).parent

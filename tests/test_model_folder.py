@@ -18,7 +18,8 @@ import pytest
 
 from biatt.data.sentence import Sentence
 from biatt.errors import BiattError, ModelError
-from biatt.model_folder import CHECKPOINT, METRICS, MODELS, WEIGHTS, find_model, read_model
+from biatt.model_folder import CHECKPOINT, METRICS, WEIGHTS, read_model
+from biatt.named_models import MODELS, find_model
 from biatt.parser import Parser, load
 from biatt.weights import EMBEDDINGS, FROZEN, StoredWeights, row_scale
 from builders import TREEBANK, random_parser, random_tagger, random_tokeniser
@@ -263,7 +264,7 @@ def test_folder_with_the_name_of_a_bundled_model_comes_first(
 @pytest.mark.parametrize("make", [lambda path: None, lambda path: path.write_text("{}")])
 def test_missing_folder_or_file_in_its_place_is_a_model_error(tmp_path: Path, make: Any) -> None:
     make(tmp_path / "model")
-    with pytest.raises(ModelError, match=r"no model folder .*model, nor a bundled model"):
+    with pytest.raises(ModelError, match=r"no model folder .*model, nor a model of that name"):
         load(tmp_path / "model")
 
 

@@ -25,6 +25,11 @@ MODULES = {
             "encoder_folder",
             "model_check",
             "model_folder",
+            "card_table",
+            "languages",
+            "named_models",
+            "model_facts",
+            "wheel",
             "compiled",
             "kernel_choice",
             "kernel_files",
@@ -38,7 +43,7 @@ MODULES = {
     **dict.fromkeys(
         [
             *("scorer", "trained_model", "parts", "parser", "parsed_sources", "parse_file", "search_file"),
-            *("fit_confidence", "suggest", "warm_up"),
+            *("fit_confidence", "suggest", "warm_up", "package_model"),
         ],
         "parser",
     ),
@@ -71,6 +76,8 @@ EXCEPTIONS = {
     ("cli", "process"): "exit codes and signals are apart from the options",
     ("model_folder", "data.files"): "a model folder is files",
     ("model_folder", "data.folders"): "which are replaced whole",
+    ("named_models", "data.folders"): "a model that is being replaced has its folder beside it",
+    ("wheel", "data.files"): "a wheel is a file",
     ("data.sentence", "display"): "a sentence draws itself, imported when it is asked to",
     ("data.document", "display"): "and so does a document",
 }

@@ -14,6 +14,7 @@ import biatt
 from biatt.process import SeveralValues, Verb, Verbs, run
 from biatt.verbs.corpus import corpus
 from biatt.verbs.info import info
+from biatt.verbs.package import models, package
 from biatt.verbs.parse import parse
 from biatt.verbs.printing import print_text
 from biatt.verbs.reproduce import reproduce
@@ -28,9 +29,9 @@ from biatt.verbs.view import view
 from biatt.verbs.warmup import warmup
 
 VERBS: dict[str, list[Callable[..., None]]] = {
-    "Use a model": [parse, corpus, serve, suggest, info, warmup],
+    "Use a model": [parse, corpus, serve, suggest, info, models, warmup],
     "Work with trees": [view, search, evaluate, compare, calibrate],
-    "Make a model": [train, vectors, reproduce],
+    "Make a model": [train, vectors, package, reproduce],
     "Make data": [generate, raw, noise],
 }
 

@@ -42,8 +42,6 @@ from biatt.model_check import (
 from biatt.weights import FROZEN, pack
 from biatt.weights_file import check_size, read_weights
 
-MODELS = Path(__file__).parent / "models"  # bundled with the package
-
 # Files and folders of a model.
 SETTINGS, SYMBOLS, WEIGHTS, CARD = "config.json", "vocabulary.json", "model.safetensors", "README.md"
 TAGGER, TOKENISER, ENSEMBLE = "tagger", "tokeniser", "ensemble"
@@ -79,22 +77,7 @@ class Model:
     encoder: EncoderReference | None = None
 
 
-# Finding
-
-
-def find_model(model: str | Path) -> Path:
-    """The folder of a model: a path, or the name of a bundled model; a path comes first."""
-    with _readable(model):
-        if (Path(model) / SETTINGS).is_file():
-            return Path(model)
-        bundled = sorted(path.name for path in MODELS.glob("*") if (path / SETTINGS).is_file())
-        if str(model) in bundled:
-            return MODELS / str(model)
-        if (folder := present_folder(Path(model))).is_dir():
-            return folder  # reading it raises the error that says what is missing
-    raise ModelError(
-        f"There is no model folder {model}, nor a bundled model of that name (bundled: {', '.join(bundled)})."
-    )
+# Parts
 
 
 def member_folder(folder: str | Path, number: int) -> Path:
@@ -154,7 +137,7 @@ def _is_number(name: str) -> bool:
 
 def read_model(folder: str | Path, kind: Kind = Kind.PARSER) -> Model:
     """The content of a folder, all of it checked, with a parser's tagger, tokeniser and further members."""
-    with _readable(folder):
+    with readable(folder):
         folder = present_folder(Path(folder))
         if not folder.is_dir():
             raise ModelError(f"There is no model folder {folder}.")
@@ -208,7 +191,7 @@ def _read_files(folder: Path, kind: Kind) -> Model:
 
 
 @contextmanager
-def _readable(folder: str | Path) -> Iterator[None]:
+def readable(folder: str | Path) -> Iterator[None]:
     """Say in one sentence that the system does not let a folder be read."""
     try:
         yield

@@ -13,7 +13,7 @@ from biatt.data.text import check_text, text_pairs
 from biatt.decode.apply import with_best_tree, with_k_best_trees
 from biatt.decode.constraints import FREE, Constraints, Fixed, Pairs
 from biatt.errors import ConfigError, ModelError
-from biatt.model_folder import find_model
+from biatt.named_models import find_model
 from biatt.options import ParseOptions, Roots, TreeOptions, check_names
 from biatt.parts import Trees, parsed_parts, parsed_sentences, ranked_sentences, text_windows
 from biatt.threads import Arriving, mapped, one_matrix_thread, with_pauses
@@ -297,5 +297,8 @@ class Parser(TrainedModel):
 
 
 def load(model: str | Path, *, device: str = "cpu", fused: bool | None = None) -> Parser:
-    """Load a model folder, or a bundled model by its name, like "en"; nothing in it is ever executed."""
+    """Load a model folder, or a model of biatt or of an installed package by its name, like "en".
+
+    Nothing in it is ever executed, nor anything of its package.
+    """
     return Parser.load(find_model(model), device=device, fused=fused)

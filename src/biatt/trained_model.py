@@ -21,6 +21,7 @@ from biatt.errors import ModelError
 from biatt.model_check import Kind
 from biatt.model_folder import Model, read_model, save_model, write_model, write_settings
 from biatt.scorer import Ensemble, Scorer
+from biatt.weights import EMBEDDINGS, row_scale
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -97,6 +98,14 @@ class TrainedModel(Scorer):
         networks = self.network.networks if isinstance(self.network, Ensemble) else [self.network]
         self.members.append(other)
         self.network = Ensemble([*networks, other.network])
+
+    def pack(self) -> None:
+        """Store the weights in a third of their space from now on (`weights.pack`)."""
+        parts: list[TrainedModel | Tagger | Tokeniser | None]
+        parts = [self, *self.members, self.tagger, self.tokeniser]
+        for part in parts:
+            if part is not None and part.scale is None:
+                part.scale = row_scale(part.weights[EMBEDDINGS])
 
     def save(self, folder: str | Path) -> None:
         """Write the model folder, whole or not at all.

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from biatt import __version__
+from biatt.card_table import table_lines
 from biatt.config import Config
 from biatt.encoding.vocabulary import Vocabulary
 from biatt.model_folder import METRICS, TOKENISER
@@ -69,9 +70,7 @@ def model_card(config: Config, vocabulary: Vocabulary, origin: Origin, best: Map
     lines = [
         "# A biatt dependency parser",
         "",
-        "| | |",
-        "|---|---|",
-        *(f"| {name} | {_cell(value)} |" for name, value in rows.items()),
+        *table_lines(rows),
         "",
         "The licence of the training data may bind the model; this card only repeats what training was told.",
     ]
@@ -103,8 +102,3 @@ def label_accuracies(out: Path) -> dict[str, dict[str, float]]:
         for name, record in records.items()
     }
     return {name: of_kinds for name, of_kinds in accuracies.items() if of_kinds}
-
-
-def _cell(value: object) -> str:
-    """A value that ends neither its cell nor its row."""
-    return str(value).replace("|", "\\|").replace("\n", " ")

@@ -14,7 +14,7 @@ input_option = partial(typer.Option, rich_help_panel="Input")
 output_option = partial(typer.Option, rich_help_panel="Output")
 running_option = partial(typer.Option, rich_help_panel="Running")
 
-MODEL_HELP = "Name of a bundled model, or a model folder."
+MODEL_HELP = "Name of a model (see biatt models), or a model folder."
 
 Model = Annotated[str, input_option("--model", "-m", metavar="MODEL", help=MODEL_HELP)]
 Output = Annotated[

@@ -75,7 +75,7 @@ def calibrate(
     from biatt.decode.apply import default_roots
     from biatt.decode.confidence import unfitted_confidence
     from biatt.evaluation.calibration import draw
-    from biatt.model_folder import find_model
+    from biatt.named_models import find_model
 
     parser, sentences = biatt.load(model), list(biatt.read(gold, trees=True))
     if fit:

@@ -1,0 +1,75 @@
+"""package and models: options, and the list of models."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import biatt
+from biatt.data.toy_treebank import generate
+from builders import random_parser, random_tokeniser
+from commands import invoke
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    parser = random_parser({"tags": True, "columns": ("form",)})
+    parser.tokeniser = random_tokeniser()
+    parser.save(tmp_path / "model")
+    return tmp_path / "model"
+
+
+def test_package_has_all_that_the_options_say(model: Path, tmp_path: Path) -> None:
+    biatt.write(generate(3), tmp_path / "test.conllu")
+    (tmp_path / "card.md").write_text("By Æ. Author.\n", encoding="utf-8")
+    (tmp_path / "licence").write_text("Free.\n")
+    facts = ["--treebank", "Toy 1", "--licence", "CC0", "--licence-file", tmp_path / "licence"]
+    facts += ["--card", tmp_path / "card.md", "--test", tmp_path / "test.conllu"]
+    printed = invoke("package", model, "--name", "ga", "--version", "1.0", "--out", tmp_path / "dist", *facts)
+    wheel = tmp_path / "dist" / "biatt_ga-1.0-py3-none-any.whl"
+    assert printed == f"{wheel}: {wheel.stat().st_size / 1e6:.1f} MB\n"
+    with zipfile.ZipFile(wheel) as archive:
+        card = archive.read("biatt_ga/README.md").decode()
+        assert archive.read("biatt_ga-1.0.dist-info/licenses/LICENSE.txt") == b"Free.\n"
+    assert "# Irish: a model of biatt" in card
+    assert "By Æ. Author." in card
+    for row in ("| treebank | Toy 1 |", "| licence | CC0 |", "| scores | test, from raw text: Tokens "):
+        assert row in card
+
+
+def test_models_are_listed_with_what_their_cards_say(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = ["--name", "da", "--version", "1.0", "--output", tmp_path, "--licence", "CC0"]
+    wheel = tmp_path / "biatt_da-1.0-py3-none-any.whl"
+    invoke("package", model, *options, "--treebank", "Toy 1")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path / "site")
+    (tmp_path / "site" / "biatt_zz-2.dist-info").mkdir()
+    (tmp_path / "site" / "biatt_zz-2.dist-info" / "METADATA").write_text(
+        "Metadata-Version: 2.4\nName: biatt-zz\nVersion: 2\nRequires-Dist: biatt>=99\n"
+    )
+    (tmp_path / "site" / "biatt_zz-2.dist-info" / "entry_points.txt").write_text(
+        "[biatt.models]\nzz = biatt_zz\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path / "site"))
+    listed = {item["name"]: item for item in json.loads(invoke("models", "--format", "json"))["models"]}
+    assert listed["da"] == {
+        "name": "da",
+        "language": "Danish",
+        "treebank": "Toy 1",
+        "licence": "CC0",
+        "scores": None,
+        "bytes": sum(path.stat().st_size for path in (tmp_path / "site" / "biatt_da").rglob("*.*")),
+        "package": "biatt-da 1.0",
+        "folder": str(tmp_path / "site" / "biatt_da"),
+        "problem": None,
+    }
+    assert listed["en"]["language"] == "English"
+    assert listed["zz"]["problem"].startswith("The package biatt-zz 2 needs biatt >=99")
+    table = invoke("models")
+    assert "Danish" in table
+    assert "biatt-zz 2" in table
