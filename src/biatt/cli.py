@@ -23,7 +23,7 @@ from biatt.verbs.search import search
 from biatt.verbs.serve import serve
 from biatt.verbs.suggest import suggest
 from biatt.verbs.train import train
-from biatt.verbs.treebanks import generate, noise, raw
+from biatt.verbs.treebanks import detokenise, generate, noise, raw
 from biatt.verbs.vectors import vectors
 from biatt.verbs.view import view
 from biatt.verbs.warmup import warmup
@@ -32,7 +32,7 @@ VERBS: dict[str, list[Callable[..., None]]] = {
     "Use a model": [parse, corpus, serve, suggest, info, models, warmup],
     "Work with trees": [view, search, evaluate, compare, calibrate],
     "Make a model": [train, vectors, package, reproduce],
-    "Make data": [generate, raw, noise],
+    "Make data": [generate, raw, detokenise, noise],
 }
 
 app = typer.Typer(

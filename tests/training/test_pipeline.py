@@ -14,7 +14,7 @@ from biatt.data.conll import read, write
 from biatt.data.raw_text import raw_text
 from biatt.data.sentence import Sentence
 from biatt.data.toy_treebank import generate
-from biatt.errors import ConfigError, TrainingError
+from biatt.errors import ConfigError
 from biatt.evaluation.metrics import evaluate
 from biatt.model_folder import FINGERPRINT, WEIGHTS, is_finished
 from biatt.parser import load
@@ -116,12 +116,15 @@ def test_treebank_without_tags_or_spaces(tmp_path: Path) -> None:
     assert load(out)("a b")[0].forms == ["a", "b"]
 
 
-def test_conllx_treebank_is_refused_with_its_name(tmp_path: Path) -> None:
-    path = tmp_path / "t.conllx"
-    words = {"heads": [2, 0], "deprels": ["subj", "ROOT"], "xpos": ["PN", "VA"], "upos": ["P", "V"]}
-    write([Sentence.from_words(["Hun", "sover"], format="conllx", **words)] * 4, path)  # type: ignore[arg-type]
-    with pytest.raises(TrainingError, match=r"t\.conllx is a CoNLL-X file: a pipeline needs CoNLL-U"):
-        train(path, out=tmp_path / "m", pipeline=SMALL_PIPELINE)
+def test_pipeline_of_a_conllx_treebank_learns_from_restored_spaces(tmp_path: Path) -> None:
+    path, messages = tmp_path / "t.conllx", Messages()
+    words = {"heads": [2, 0, 2], "deprels": ["subj", "ROOT", "pnct"], "upos": ["P", "V", "X"]}
+    write([Sentence.from_words(["Hun", "sover", "."], format="conllx", **words)] * 9, path)  # type: ignore[arg-type]
+    config = with_settings(SMALL_BEST, ["epochs=1"])
+    nlp = train(path, out=tmp_path / "m", config=config, pipeline=SMALL_PIPELINE, listener=messages)
+    assert f"{path} does not say where spaces are (SpaceAfter=No): rules restore them." in messages.texts
+    assert nlp.tokeniser is not None
+    assert "wsover." in nlp.tokeniser.characters.symbols  # a chunk of the text that it was trained on
 
 
 @pytest.mark.slow

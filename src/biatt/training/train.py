@@ -61,7 +61,10 @@ def train(
     _check_numbers(seed=seed, threads=threads, ensemble=ensemble)
     torch_device(device)  # an error now is better than one after hours of training
     files = [train] if isinstance(train, (str, Path)) else list(train)
+    listener = listener or Silent()
     treebank = read_treebank(files, dev, dev_fraction=dev_fraction, seed=seed, spaces=pipeline is not None)
+    for file in treebank.respaced:
+        listener.message(f"{file} does not say where spaces are (SpaceAfter=No): rules restore them.")
     treebank = treebank.sampled(sample_words, seed=seed) if sample_words else treebank
     vectors = read_vectors(embeddings) if embeddings else None
     begun = Start.load(start) if start else None
@@ -76,7 +79,7 @@ def train(
     origin = Origin(*sources, seed, threads, licence, command, ensemble, description(contextual), texts)
     origin = replace(origin, start=begun and begun.name)
     with claimed(out, fingerprint, resume=resume):
-        job = Job(out, fingerprint, seed, threads, listener or Silent(), device)
+        job = Job(out, fingerprint, seed, threads, listener, device)
         _train_networks(job, config, pipeline, treebank, vectors, origin, contextual, begun, search_rate)
         return _finished(job, treebank, origin, contextual)
 

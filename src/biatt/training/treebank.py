@@ -10,6 +10,7 @@ import numpy as np
 
 from biatt.config import ParserConfig
 from biatt.data.conll import Trees, read
+from biatt.data.detokeniser import lacks_spaces, with_spaces
 from biatt.data.length import check_length
 from biatt.data.sentence import NO_HEAD, Sentence
 from biatt.encoding.vocabulary import Vocabulary
@@ -21,18 +22,19 @@ class Treebank(NamedTuple):
     dev: list[Sentence]
     train_files: str  # as error messages and model cards name them
     dev_file: str
+    respaced: tuple[str, ...] = ()  # the files that do not say where spaces are: they are those of rules
 
     def sampled(self, words: int, *, seed: int) -> Treebank:
         """Random sentences of about `words` words to train on, and of an eighth of that to choose by."""
         train, dev = _sampled(self.train, words, seed), _sampled(self.dev, words // 8, seed)
-        names = [
+        train_files, dev_file = (
             f"{name}, {len(part):,} sentences chosen at random" if len(part) < len(whole) else name
             for name, part, whole in (
                 (self.train_files, train, self.train),
                 (self.dev_file, dev, self.dev),
             )
-        ]
-        return Treebank(train, dev, *names)
+        )
+        return Treebank(train, dev, train_files, dev_file, self.respaced)
 
 
 def _sampled(sentences: list[Sentence], words: int, seed: int) -> list[Sentence]:
@@ -53,28 +55,32 @@ def read_treebank(
 ) -> Treebank:
     """Read training and dev sentences; without a dev file, a random part of the training files is dev.
 
-    Training sentences may lack heads; dev sentences have whole trees. With `spaces`, all must say where
-    spaces are, which a tokeniser learns from.
+    Training sentences may lack heads; dev sentences have whole trees. With `spaces`, all say where spaces
+    are, which a tokeniser learns from: in files that do not, CoNLL-X for example, rules restore them.
     """
     names = ", ".join(map(str, files))
-    sentences = [sentence for file in files for sentence in _sentences(file, trees="partial")]
+    respaced: list[str] = []
+
+    def content(file: str | Path, *, trees: Trees) -> list[Sentence]:
+        found = _sentences(file, trees=trees)
+        if spaces and found and lacks_spaces(found):
+            respaced.append(str(file))
+            return list(map(with_spaces, found))
+        return found
+
+    sentences = [sentence for file in files for sentence in content(file, trees="partial")]
     if dev is not None:
-        dev_name, dev_sentences = str(dev), _sentences(dev, trees=True)
+        dev_name, dev_sentences = str(dev), content(dev, trees=True)
     else:
         dev_name = f"{dev_fraction:.0%} of train, held out at random"
         sentences, dev_sentences = _split(sentences, dev_fraction, seed)
-    for sentence in (*sentences, *dev_sentences):
-        if spaces and sentence.format != "conllu":
-            raise TrainingError(
-                f"{sentence.source} is a CoNLL-X file: a pipeline needs CoNLL-U, which says where spaces are."
-            )
     if not sentences:
         raise TrainingError(f"{names}: there is no sentence to train on.")
     if all(head == NO_HEAD for sentence in sentences for head in sentence.heads):
         raise TrainingError(f"{names}: no word to train on has a head.")
     if not dev_sentences:
         raise TrainingError(f"{dev_name}: there is no sentence with a whole tree to choose the model by.")
-    return Treebank(sentences, dev_sentences, names, dev_name)
+    return Treebank(sentences, dev_sentences, names, dev_name, tuple(respaced))
 
 
 def _sentences(file: str | Path, *, trees: Trees) -> list[Sentence]:

@@ -1,4 +1,4 @@
-"""raw, noise, generate: other texts from a treebank, and a toy treebank."""
+"""raw, detokenise, noise, generate: other texts from a treebank, and a toy treebank."""
 
 from __future__ import annotations
 
@@ -21,6 +21,17 @@ def raw(file: Treebank = "-", output: Output = "-") -> None:
 
     with writing(output) as target:
         target.write(raw_text(biatt.read(file)).encode())
+
+
+def detokenise(file: Treebank = "-", output: Output = "-") -> None:
+    """Restore the spaces of a treebank that does not say where they are, by rules of spelling.
+
+    Reads CoNLL-U or CoNLL-X, and writes CoNLL-U with SpaceAfter=No, and with the text of each sentence. The
+    spaces of a treebank that has them are replaced too, for example to see how good the rules are.
+    """
+    from biatt.data.detokeniser import with_spaces
+
+    biatt.write(map(with_spaces, biatt.read(file)), output)
 
 
 def noise(
