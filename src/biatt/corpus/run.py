@@ -14,7 +14,7 @@ from biatt.corpus.records import FIELDS, Failure, Fields, Record, input_files, r
 from biatt.corpus.shards import Manner, Shard, Task, parse_shard
 from biatt.errors import ConfigError
 from biatt.kernel_choice import expect_much_work
-from biatt.model_folder import find_model
+from biatt.named_models import find_model
 from biatt.options import CorpusFormat, CorpusInput, OnError, ParseOptions, check_names
 from biatt.parsed_sources import NoProgress, Progress
 from biatt.parser import Parser, load
