@@ -135,7 +135,7 @@ def _content(parser: Parser, package: Package) -> tuple[dict[str, str], str, dic
             trained,
         ]
     )
-    parser.pack()
+    parser.quantise()
     with tempfile.TemporaryDirectory() as name:
         parser.save(Path(name) / "model")
         files = dict(_files(Path(name) / "model"))

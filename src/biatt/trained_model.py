@@ -99,7 +99,7 @@ class TrainedModel(Scorer):
         self.members.append(other)
         self.network = Ensemble([*networks, other.network])
 
-    def pack(self) -> None:
+    def quantise(self) -> None:
         """Store the weights in a third of their space from now on (`weights.pack`)."""
         parts: list[TrainedModel | Tagger | Tokeniser | None]
         parts = [self, *self.members, self.tagger, self.tokeniser]
