@@ -121,6 +121,7 @@ def test_words_for_false(word: str) -> None:
         (["query_input=words"], "query_input must be one of embedding, memory, not 'words'"),
         (["schedule=cosine"], "schedule must be one of paper, linear"),
         (["columns="], "columns must name at least one column"),
+        (["columns=form,form"], "columns must be different"),
         (["columns=form,shape"], "columns has no shape; it knows form, lemma, upos, xpos, feats"),
         (["attention=single"], "set feedback=false"),
         (["attention=single", "feedback=false", "directions=left-to-right"], "needs directions=both"),

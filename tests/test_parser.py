@@ -422,6 +422,8 @@ def test_pipe_limits_the_matrix_threads_once_for_all_windows(
         (lambda nlp: nlp.parse_tokens([["the", np.nan]]), "A word is a string, not float"),
         (lambda nlp: nlp.pipe("abc"), "pipe takes several texts, such as a list of strings, not str"),
         (lambda nlp: nlp.pipe(b"abc"), "pipe takes several texts, .*, not bytes"),
+        (lambda nlp: nlp.split("abc"), "split takes several texts, .*, not str"),
+        (lambda nlp: nlp.sentences("abc"), "sentences takes several texts, .*, not str"),
         (lambda nlp: nlp.pipe(None), "pipe takes several texts, .*, not NoneType"),
         (lambda nlp: list(nlp.pipe(["a", None])), "Text 2 must be a string, not NoneType; leave missing val"),
         (

@@ -179,6 +179,7 @@ class ParserConfig(TaggerConfig):
         check(self.vector_rows > 0 or not self.vector_width, "vector_width needs vector_rows above 0")
         check(self.pair_hidden >= 0, "pair_hidden must be 0 or more")
         check(bool(self.columns), "columns must name at least one column")
+        check(len(set(self.columns)) == len(self.columns), "columns must be different")
         unknown = [name for name in self.columns if name not in COLUMNS]
         check(not unknown, f"columns has no {', '.join(unknown)}; it knows {', '.join(COLUMNS)}")
         single = self.attention == "single"

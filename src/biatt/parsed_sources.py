@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, Protocol
 
 from biatt.data.conll import read
-from biatt.data.files import InputStream, name_of, reading
+from biatt.data.files import InputStream, check_not_input, name_of, reading
 from biatt.data.sentence import SENT_ID
 from biatt.data.text import is_conll, read_text, read_tokens
-from biatt.errors import ConfigError
 from biatt.options import InputFormat
 from biatt.parser import Parser
 from biatt.parts import (
@@ -193,5 +192,4 @@ def check_paths(sources: Sequence[Source], target: str) -> None:
         if not os.path.exists(path):
             with reading(path):  # which says why it cannot be read
                 pass
-        elif target != "-" and os.path.exists(target) and os.path.samefile(path, target):
-            raise ConfigError(f"{target} is both the input and the output: choose another output.")
+    check_not_input(target, paths)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from biatt.data.document import Document
 from biatt.data.sentence import SENT_ID, Sentence
-from biatt.data.text import check_text, text_pairs
+from biatt.data.text import check_text, check_texts, text_pairs
 from biatt.decode.apply import with_best_tree, with_k_best_trees
 from biatt.decode.constraints import FREE, Constraints, Fixed, Pairs
 from biatt.errors import ConfigError, ModelError
@@ -176,9 +176,7 @@ class Parser(TrainedModel):
         takes pairs of a text and anything that belongs to it, and gives pairs of a document and that. Options
         as for `parse`; with `confidence`, the documents are those that a call of the parser gives.
         """
-        if isinstance(texts, (str, bytes)) or not isinstance(texts, Iterable):
-            kind = type(texts).__name__
-            raise TypeError(f"pipe takes several texts, such as a list of strings, not {kind}.")
+        check_texts(texts, "pipe")
         check_names(options)
         pairs = text_pairs(texts, as_tuples=as_tuples)
         windows = text_windows(pairs, lambda pair: len(pair[0]))
@@ -207,6 +205,7 @@ class Parser(TrainedModel):
             raise ModelError(
                 "This model has no tokeniser for raw text: give it words, or train one with --pipeline."
             )
+        check_texts(texts, "split")
         for text in texts:
             check_text(text, "A text")
         with one_matrix_thread:
@@ -214,6 +213,7 @@ class Parser(TrainedModel):
 
     def sentences(self, texts: Iterable[str], *, first: int = 1) -> Iterator[Sentence]:
         """The sentences of the parts of one text, numbered from `first` on, not yet parsed, streamed."""
+        check_texts(texts, "sentences")
         return Arriving(self._numbered(texts, first))
 
     def _numbered(self, texts: Iterable[str], number: int) -> Iterator[Sentence | None]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from biatt.data.conll import read, write
-from biatt.data.files import writing
+from biatt.data.files import check_not_input, writing
 from biatt.data.patterns import ATTRIBUTES, MAPS
 from biatt.data.search import Match, Search
 from biatt.data.sentence import Sentence
@@ -53,6 +53,7 @@ def search_file(
     Without `format`, the suffix of the target decides; "-" and a stream get text, a line for each match. A
     sentence that matches is written as soon as it has been read.
     """
+    check_not_input(target, [source])
     format = format or SUFFIXES.get(known_suffix(target, SUFFIXES), "text")
     found = _found(source, Search(pattern))
     if format == "conllu":

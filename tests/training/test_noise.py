@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from biatt.data.columns import DEPS, FORM, HEAD, LEMMA, MISC, UPOS
-from biatt.data.conll import read, write
+from biatt.data.conll import read, reads, write
 from biatt.data.raw_text import paragraphs, raw_text
 from biatt.data.sentence import Sentence
 from biatt.data.spaces import NO_SPACE
@@ -222,6 +222,14 @@ def test_sentences_without_an_end_are_lines() -> None:
     for kind in ("unended", "headline"):
         changed = noisy(many, rate=1.0, generator=np.random.default_rng(1), kinds=noise_kinds(kind))
         assert raw_text(changed) == "\n".join(str(sentence.text) for sentence in changed) + "\n"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_sentence_without_words_stays(kind: OfWords | OfSpaces) -> None:
+    sentences = reads("# only a comment\n\n" + "1\tGo\t_\tVERB\t_\t_\t0\troot\t_\t_\n\n")
+    first, second = noisy(sentences, rate=1, generator=np.random.default_rng(1), kinds=[kind])
+    assert first.comments == ["# only a comment"]
+    assert (len(first), len(second)) == (0, 1)
 
 
 def test_seed_determines_the_copy(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,8 @@ import numpy as np
 import pytest
 
 import biatt
+from biatt.annotate.known_lemmas import KnownLemmas
+from biatt.annotate.tokeniser import Tokeniser
 from biatt.config import with_settings
 from biatt.data.conll import read, write
 from biatt.data.toy_treebank import generate
@@ -98,6 +101,21 @@ def test_silver_text_adds_no_words(pipeline: Path, other: Path, treebank: Path, 
     config = config_of(pipeline, ["epochs=2", "gold_epochs=1", "least_batches=0", "silver_min_count=1"])
     further = train(treebank, dev=treebank, out=tmp_path / "m", start=pipeline, config=config, silver=[other])
     assert further.vocabulary.to_json() == load(pipeline).vocabulary.to_json()
+
+
+def test_digest_covers_all_that_a_training_takes_from_the_model(pipeline: Path) -> None:
+    start, again = Start.load(pipeline), Start.load(pipeline)
+    assert start.digest() == again.digest()
+    assert start.tokeniser is not None
+    assert start.known_lemmas is not None
+    weights = {name: weight + 1 for name, weight in start.tokeniser.weights.items()}
+    others = [
+        start._replace(weights={name: weight + 1 for name, weight in start.weights.items()}),
+        start._replace(known_lemmas=KnownLemmas({"NOUN": {"mice": ["mouse"]}})),
+        start._replace(tokeniser=Tokeniser.from_stored(replace(start.tokeniser.stored(), weights=weights))),
+        start._replace(tokeniser=None),
+    ]
+    assert len({start.digest(), *(other.digest() for other in others)}) == 5
 
 
 def test_settings_of_the_network_are_the_models(pipeline: Path) -> None:

@@ -65,6 +65,18 @@ def check_fault(code: Any, output: str, error: str, message: str) -> None:
         (["compare", "a.conllu", "a.conllu", "gone.conllu"], "gone.conllu: cannot be read"),
         (["compare", "a.conllu", "b.conllu", "a.conllu"], "b.conllu, line "),
         (["compare", "a.conllu", "a.conllu", "blank.conllu"], "blank.conllu, line 3: the head of word 1 is"),
+        *(
+            ([*words, "-o", "a.conllu"], "a.conllu is both the input and the output")
+            for words in (
+                ["search", "a.conllu", "{}"],
+                ["view", "a.conllu", "--format", "svg"],
+                ["raw", "a.conllu"],
+                ["noise", "a.conllu"],
+                ["vectors", "a.conllu"],
+                ["evaluate", "a.conllu", "b.conllu", "--format", "text"],
+                ["compare", "b.conllu", "b.conllu", "a.conllu", "--format", "text"],
+            )
+        ),
         (["view", "a.conllu", "--show", "upos,feats"], "'feats' cannot be shown beside the words"),
         (["view", "a.conllu", "-o", "x.pdf"], "the suffix .pdf is unknown; use one of .txt, .svg"),
         (["view", "cycle.conllu"], "cycle.conllu, line 1: the sentence cannot be drawn"),

@@ -18,12 +18,12 @@ import select
 import stat
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from biatt.errors import BiattError, FormatError
+from biatt.errors import BiattError, ConfigError, FormatError
 
 BUFFER_BYTES = 1 << 17
 
@@ -82,6 +82,14 @@ def name_of(source: str | Path | BinaryIO) -> str:
     if isinstance(source, (str, Path)):
         return "<stdin>" if str(source) == "-" else str(source)
     return str(getattr(source, "name", "<stream>"))
+
+
+def check_not_input(target: str | Path | BinaryIO, sources: Iterable[str | Path | BinaryIO]) -> None:
+    """Refuse a target that is also a source, under whatever name: its content would be lost."""
+    for source in sources:
+        paths = [str(path) for path in (source, target) if isinstance(path, (str, Path)) and str(path) != "-"]
+        if len(paths) == 2 and all(map(os.path.exists, paths)) and os.path.samefile(*paths):
+            raise ConfigError(f"{target} is both the input and the output: choose another output.")
 
 
 @contextmanager
@@ -269,7 +277,7 @@ class _Source(io.RawIOBase):
             EXPANDED_BYTES, EXPANSION * self._compressed._size
         ):
             fault = f"{self._compressed._size:,} compressed bytes expand to more than {self._size:,}, "
-            fault += "as no text does; set a maximum size to read it anyway."
+            fault += "as no text does; decompress it first to read it anyway."
             raise FormatError(fault, source=self._name)
 
     def may_wait(self) -> bool:

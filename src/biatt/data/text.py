@@ -165,6 +165,13 @@ def _text_pairs(texts: Iterable[Any], as_tuples: bool) -> Iterator[tuple[str, An
         yield pair
 
 
+def check_texts(texts: object, name: str) -> None:
+    """Refuse a single text, whose letters would be parsed, and what is no sequence of texts at all."""
+    if isinstance(texts, (str, bytes)) or not isinstance(texts, Iterable):
+        kind = type(texts).__name__
+        raise TypeError(f"{name} takes several texts, such as a list of strings, not {kind}.")
+
+
 def check_text(text: object, name: str) -> None:
     """Refuse what is not a string; `name` is what the error message calls it."""
     if isinstance(text, str):

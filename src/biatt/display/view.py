@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from biatt.data.conll import read
-from biatt.data.files import name_of, writing
+from biatt.data.files import check_not_input, name_of, writing
 from biatt.data.sentence import Sentence
 from biatt.data.visible import visible
 from biatt.display.output import known_suffix
@@ -33,6 +33,7 @@ def view_file(
     Without `format`, the suffix of the target decides; "-" and a stream get drawings for a terminal. The
     other options are those of `tree_picture`; only `show` holds for a terminal, too.
     """
+    check_not_input(target, [source])
     format = format or SUFFIXES.get(known_suffix(target, SUFFIXES), "tree")
     sentences = _with_words(source)
     if format == "tree":

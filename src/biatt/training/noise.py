@@ -26,6 +26,7 @@ import numpy as np
 
 from biatt.data.columns import DEPS, FORM, HEAD, ID, MISC, UPOS
 from biatt.data.conll import read, write
+from biatt.data.files import check_not_input
 from biatt.data.raw_text import NEW_DOCUMENT, NEW_PARAGRAPH, begins_paragraph
 from biatt.data.sentence import TEXT, Sentence
 from biatt.data.spaces import LINE_BREAK, NO_SPACE, SPACES_AFTER
@@ -60,6 +61,7 @@ def write_noisy(
     kinds: Sequence[OfWords | OfSpaces] = KINDS,
 ) -> None:
     """Write a noisy copy of a CoNLL-U file."""
+    check_not_input(target, [source])
     write(noisy(list(read(source)), rate=rate, generator=np.random.default_rng(seed), kinds=kinds), target)
 
 
@@ -216,7 +218,8 @@ class _Draft:
         fixed, tokens = self._fixed(), self.tokens()
         dropped = set()
         last = True  # whether all tokens after this one have been dropped
-        for before, token in zip([None, *tokens[:-1]][::-1], tokens[::-1], strict=True):
+        for at in reversed(range(len(tokens))):
+            before, token = tokens[at - 1] if at else None, tokens[at]
             runs_on = before is not None and not before.has_space_after and not token.has_space_after
             if token.row[ID] in fixed or not _is_punctuation(token.row) or (runs_on and not last):
                 if final_only:

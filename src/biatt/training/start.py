@@ -61,9 +61,13 @@ class Start(NamedTuple):
     def digest(self) -> str:
         """A digest of all that determines what a training makes of it."""
         labels = self.labels.kinds if self.labels else None
-        digest = hashlib.sha256(repr((self.network, self.vocabulary.to_json(), labels)).encode())
-        for name in sorted(self.weights):
-            digest.update(name.encode() + self.weights[name].tobytes())
+        lemmas = self.known_lemmas.table if self.known_lemmas else None
+        tokeniser = self.tokeniser.stored() if self.tokeniser else None
+        described = self.network, self.vocabulary.to_json(), labels, lemmas, tokeniser and tokeniser.symbols
+        digest = hashlib.sha256(repr(described).encode())
+        for weights in (self.weights, tokeniser.weights if tokeniser else {}):
+            for name in sorted(weights):
+                digest.update(name.encode() + weights[name].tobytes())
         return digest.hexdigest()
 
     def check_network(self, config: Config) -> None:

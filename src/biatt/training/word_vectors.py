@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from biatt.data.conll import read
-from biatt.data.files import name_of, reading, writing
+from biatt.data.files import check_not_input, name_of, reading, writing
 from biatt.data.text import is_conll, read_lines
 from biatt.errors import BiattError, ConfigError
 from biatt.options import InputFormat
@@ -60,6 +60,7 @@ def train_vectors(
             raise
         raise ConfigError("training word vectors needs gensim: pip install 'biatt[vectors]'.") from None
 
+    check_not_input(output, files)
     corpus = _Corpus(chain.from_iterable(_sentences(file, input) for file in files))
     if not corpus.words:
         raise BiattError(f"{', '.join(map(name_of, files))}: there are no words to train vectors on.")

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 import biatt
+from biatt.data.files import check_not_input
 from biatt.verbs.options import Gold, Model, Output, Punct, Report, Scoring, Seed, output_option
 from biatt.verbs.printing import write_report
 
@@ -21,6 +22,7 @@ def evaluate(
     format: Report = None,
 ) -> None:
     """Score parsed sentences against gold ones."""
+    check_not_input(output, [gold, system])
     result = biatt.evaluate(gold, system, style=style, punctuation=punctuation)
     write_report(result.as_dict(), result.tables(), output, format=format)
 
@@ -47,6 +49,7 @@ def compare(
     estimates how often the choice of sentences alone makes a difference this large. The sign test counts the
     sentences on which each parser is better; its p is the probability of counts so unequal by chance.
     """
+    check_not_input(output, [gold, a, b])
     result = biatt.compare(gold, a, b, style=style, punctuation=punctuation, samples=samples, seed=seed)
     write_report(result.as_dict(), result.tables(show=show), output, format=format)
 
@@ -77,6 +80,7 @@ def calibrate(
     from biatt.evaluation.calibration import draw
     from biatt.named_models import find_model
 
+    check_not_input(output, [gold])
     parser, sentences = biatt.load(model), list(biatt.read(gold, trees=True))
     if fit:
         from biatt.fit_confidence import ConfidenceFit

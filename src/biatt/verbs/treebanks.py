@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 import biatt
-from biatt.data.files import writing
+from biatt.data.files import check_not_input, writing
 from biatt.verbs.options import Output, Seed, Treebank
 
 
@@ -19,6 +19,7 @@ def raw(file: Treebank = "-", output: Output = "-") -> None:
     """
     from biatt.data.raw_text import raw_text
 
+    check_not_input(output, [file])
     with writing(output) as target:
         target.write(raw_text(biatt.read(file)).encode())
 
