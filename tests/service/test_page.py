@@ -259,6 +259,29 @@ def test_dragging_corrects_a_head_and_the_rest_follows(open_page: Open) -> None:
     assert heads(page) == after
 
 
+def test_a_finger_that_holds_a_word_drags_it_and_one_that_taps_does_not(open_page: Open) -> None:
+    page = open_page(conllu(SENTENCE), viewport={"width": 390, "height": 640}, has_touch=True)
+    word(page, 3).scroll_into_view_if_needed()
+    head = other_head(page, 3)
+    finger = page.context.new_cdp_session(page)
+
+    def touch(kind: str, *places: tuple[float, float]) -> None:
+        points = [{"x": x, "y": y} for x, y in places]
+        finger.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+    word(page, 3).tap()
+    assert page.locator("#tree .arc.fixed").count() == 0
+    scrolled = page.evaluate("scrollY")
+    touch("touchStart", centre(page, 3))
+    page.wait_for_selector("#tree.dragging")
+    touch("touchMove", centre(page, head))
+    page.wait_for_selector(f'#tree .word.target[data-word="{head}"]')
+    touch("touchEnd")
+    page.wait_for_selector('#tree .arc.fixed[data-word="3"]', state="attached")
+    assert heads(page)[2] == head
+    assert page.evaluate("scrollY") == scrolled
+
+
 def test_corrections_are_kept_when_the_text_changes(open_page: Open) -> None:
     page = open_page(conllu(SENTENCE))
     head = other_head(page, 3)

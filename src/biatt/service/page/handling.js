@@ -1,6 +1,7 @@
 // Mouse, touch and keyboard in the tree: pointing at words, choosing them, and dragging them to a new head.
 
 const DRAGGED = 6; // pixels after which a press is a drag
+const HELD = 350; // milliseconds after which a finger that has not moved drags; before, it scrolls
 
 // `tree()` gives the tree that is shown. `actions` has hover(word), choose(word), leave(word), fix(word, arc),
 // undo() and redo(); words are null for none.
@@ -9,29 +10,49 @@ export function handleTree(container, tree, actions) {
     const part = event.target.closest?.("[data-word]");
     return part ? Number(part.dataset.word) : null;
   };
-  let press = null; // {word, x, y, dragging}
+  let press = null; // {word, pointer, x, y, touch, dragging, timer}
 
   container.addEventListener("pointerover", (event) => press?.dragging || actions.hover(wordOf(event)));
   container.addEventListener("pointerleave", () => press?.dragging || actions.hover(null));
 
+  const beginDrag = () => {
+    press.dragging = true;
+    container.setPointerCapture(press.pointer);
+    container.classList.add("dragging");
+  };
+  const showDrag = ({ word }, x, y) => {
+    const over = tree().wordAt(x, y);
+    tree().drag(word, over === word ? null : over, x, y);
+  };
   container.addEventListener("pointerdown", (event) => {
     const word = event.target.closest?.(".word") ? wordOf(event) : null;
-    if (word === null || event.button !== 0) return;
-    press = { word, x: event.clientX, y: event.clientY, dragging: false };
+    if (word === null || event.button !== 0 || press?.dragging) return; // a second finger changes nothing
+    clearTimeout(press?.timer);
+    const { clientX: x, clientY: y, pointerId: pointer } = event;
+    press = { word, pointer, x, y, touch: event.pointerType === "touch", dragging: false };
+    if (press.touch)
+      press.timer = setTimeout(() => {
+        beginDrag();
+        showDrag(press, x, y);
+      }, HELD);
   });
   container.addEventListener("pointermove", (event) => {
-    if (!press || event.pointerType === "touch") return; // a finger scrolls; the panel corrects
+    if (press?.pointer !== event.pointerId) return;
     if (!press.dragging && Math.hypot(event.clientX - press.x, event.clientY - press.y) > DRAGGED) {
-      press.dragging = true;
-      container.setPointerCapture(event.pointerId);
-      container.classList.add("dragging");
+      if (press.touch) return endDrag(event);
+      beginDrag();
     }
-    if (!press.dragging) return;
-    const over = tree().wordAt(event.clientX, event.clientY);
-    tree().drag(press.word, over === press.word ? null : over, event.clientX, event.clientY);
+    if (press.dragging) showDrag(press, event.clientX, event.clientY);
   });
+  // While a word is dragged, the finger neither scrolls the page nor opens a menu.
+  container.addEventListener("touchmove", (event) => press?.dragging && event.preventDefault(), {
+    passive: false,
+  });
+  container.addEventListener("contextmenu", (event) => press?.touch && event.preventDefault());
   const endDrag = (event) => {
-    const { word, dragging } = press ?? {};
+    if (press?.pointer !== event.pointerId) return;
+    const { word, dragging, timer } = press;
+    clearTimeout(timer);
     press = null;
     if (!dragging) return;
     container.classList.remove("dragging");

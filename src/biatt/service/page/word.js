@@ -112,7 +112,7 @@ function arcEditor(sentence, word, { fixed, relations, actions }) {
           )
         : word.agreement === undefined
           ? "Drag the word to another head, or choose here."
-          : `The two directions agree to ${percent(word.agreement)}. Drag the word to correct its head.`,
+          : `The two directions agree to ${percent(word.agreement)}. Drag the word to another head, or choose here.`,
     ),
   ];
 }
@@ -154,7 +154,7 @@ export function legend() {
     element(
       "p",
       null,
-      "Point at a word, tap it, or move with the arrow keys, to see what the parser thinks of it. Drag a word to another one to correct its head.",
+      "Point at a word, tap it, or move with the arrow keys, to see what the parser thinks of it. Drag a word to another one to correct its head; on a touch screen, hold it first.",
     ),
     element(
       "ul",
