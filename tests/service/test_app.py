@@ -215,29 +215,29 @@ JSON = {"Content-Type": "application/json"}
 
 
 @pytest.mark.parametrize(
-    ("content", "headers", "status"),
+    ("content", "headers", "status", "field"),
     [
-        (b"{", JSON, 400),
-        (b"", JSON, 422),
-        (b'{"text": "\xff"}', JSON, 400),
-        (b'{"text": "\\ud800"}', JSON, 422),
-        (b'{"tokens": [["\\ud800"]]}', {**JSON, "Accept": "text/x-conllu"}, 422),
-        (b'{"text": NaN}', JSON, 422),
-        (b"[" * 5000, JSON, 400),
-        (b"[1]", JSON, 422),
-        (b'{"text": "a"}', {"Content-Type": "text/plain"}, 415),
-        (b'{"text": "a"}', {**JSON, "Accept": "text/html"}, 406),
-        (b'{"text": "' + b"a " * 20_000 + b'"}', JSON, 413),
-        (b'{"text": "' + b"a. " * 1_000 + b'"}', JSON, 413),
-        (b'{"tokens": [[' + b'"a",' * 100 + b'"a"]]}', JSON, 413),
-        (b'{"tokens": [' + b'["a"],' * 20 + b'["a"]]}', JSON, 413),
-        (b'{"tokens": [["a"]], "k_best": 30}', JSON, 413),
+        (b"{", JSON, 400, "body"),
+        (b"", JSON, 422, "body"),
+        (b'{"text": "\xff"}', JSON, 400, "body"),
+        (b'{"text": "\\ud800"}', JSON, 422, "text"),
+        (b'{"tokens": [["\\ud800"]]}', {**JSON, "Accept": "text/x-conllu"}, 422, "tokens.0.0"),
+        (b'{"text": NaN}', JSON, 422, "text"),
+        (b"[" * 5000, JSON, 400, "body"),
+        (b"[1]", JSON, 422, "body"),
+        (b'{"text": "a"}', {"Content-Type": "text/plain"}, 415, "Content-Type"),
+        (b'{"text": "a"}', {**JSON, "Accept": "text/html"}, 406, "Accept"),
+        (b'{"text": "' + b"a " * 20_000 + b'"}', JSON, 413, "body"),
+        (b'{"text": "' + b"a. " * 1_000 + b'"}', JSON, 413, "text"),
+        (b'{"tokens": [[' + b'"a",' * 100 + b'"a"]]}', JSON, 413, "tokens"),
+        (b'{"tokens": [' + b'["a"],' * 20 + b'["a"]]}', JSON, 413, "tokens"),
+        (b'{"tokens": [["a"]], "k_best": 30}', JSON, 413, "tokens"),
     ],
 )
-def test_bad_bodies_have_their_status(
-    client: httpx.Client, content: bytes, headers: dict[str, str], status: int
+def test_bad_bodies_have_their_status_and_name_what_is_wrong(
+    client: httpx.Client, content: bytes, headers: dict[str, str], status: int, field: str
 ) -> None:
-    problem(client.post("/parse", content=content, headers=headers), status)
+    assert field in fields(client.post("/parse", content=content, headers=headers), status)
     works(client)
 
 
@@ -288,7 +288,7 @@ def until(client: httpx.Client, name: str, value: float) -> None:
 
 def test_a_body_of_10_mb_is_refused_however_it_is_sent(client: httpx.Client) -> None:
     block = b"a" * 1_000_000
-    problem(client.post("/parse", content=block * 10, headers=JSON), 413)
+    assert fields(client.post("/parse", content=block * 10, headers=JSON), 413) == {"body"}
     problem(client.post("/parse", content=(block for _ in range(10)), headers=JSON), 413)
     with connect(client) as connection:  # a client that asks first does not need to send it
         connection.sendall(request(b"", "Expect: 100-continue", length=10_000_000))

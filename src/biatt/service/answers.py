@@ -84,7 +84,7 @@ def _picture(request: ParseRequest, trees: list[Trees]) -> bytes:
     draw = attention_picture if request.attention else tree_picture
     pictures = [draw(tree) for of_sentence in trees for tree in of_sentence if len(tree)]
     if not pictures:
-        raise Problem(422, "There is no sentence to draw.")
+        raise Problem.in_field(request.field, "There is no sentence to draw.")
     return f"{stacked(pictures).svg()}\n".encode()
 
 

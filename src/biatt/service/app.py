@@ -62,6 +62,7 @@ class Service:
             size=body.size,
             answer=answer,
             limits=self.limits,
+            field=body.field,
             fixed=body.constraints(),
             attention=body.attention,
         )
@@ -185,6 +186,10 @@ def _add_routes(app: FastAPI, service: Service) -> None:
 
 async def _http_problem(_: Request, error: HTTPException) -> Response:
     """What the framework refuses: unknown addresses, other methods, bodies that it cannot decode."""
+    if error.status_code == 400:
+        return Problem.in_field(
+            "body", "The body is not JSON in UTF-8, or too deep to read.", status=400
+        ).response()
     return Problem(error.status_code, _sentence(str(error.detail)), headers=error.headers).response()
 
 
@@ -192,10 +197,11 @@ async def _field_problem(request: Request, error: RequestValidationError) -> Res
     """What does not fit the schema of the request."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
-        return Problem(415, "The body must be application/json.").response()
+        fault = "The body must be application/json."
+        return Problem(415, fault, fields={"Content-Type": fault}).response()
     faults = error.errors()
     if faults[0]["type"] == "json_invalid":
-        return Problem(400, "The body is not JSON.").response()
+        return Problem.in_field("body", "The body is not JSON.", status=400).response()
     fields = {
         ".".join(map(str, fault["loc"][1:])) or "body": _sentence(fault["msg"].removeprefix("Value error, "))
         for fault in reversed(faults)

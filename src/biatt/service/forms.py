@@ -25,7 +25,8 @@ async def read_fields(request: Request) -> dict[str, str]:
     if kind == MULTIPART:
         return fields | _multipart(body, content_type)
     if kind or body:
-        raise Problem(415, f"A form is {URL_ENCODED} or {MULTIPART}.")
+        fault = f"A form is {URL_ENCODED} or {MULTIPART}."
+        raise Problem(415, fault, fields={"Content-Type": fault})
     return fields
 
 
@@ -39,9 +40,10 @@ def _url_encoded(data: bytes, name: str) -> dict[str, str]:
             max_num_fields=MOST_FIELDS,
         )
     except UnicodeDecodeError:
-        raise Problem(400, f"The {name} is not UTF-8.") from None
+        raise Problem.in_field(name, f"The {name} is not UTF-8.", status=400) from None
     except ValueError:
-        raise Problem(400, f"The {name} has more than {MOST_FIELDS} fields.") from None
+        fault = f"The {name} has more than {MOST_FIELDS} fields."
+        raise Problem.in_field(name, fault, status=400) from None
     return dict(pairs)
 
 
@@ -49,11 +51,11 @@ def _multipart(body: bytes, content_type: str) -> dict[str, str]:
     """The parts of a form (RFC 7578), in one pass over the body."""
     boundary = _parameters(content_type).get("boundary")
     if not boundary:
-        raise Problem(400, "The form has no boundary.")
+        raise Problem.in_field("Content-Type", "The form has no boundary.", status=400)
     delimiter = b"\r\n--" + boundary.encode("latin-1", "replace")
     _, *parts = (b"\r\n" + body).split(delimiter, MOST_FIELDS + 1)
     if len(parts) < 2 or not parts[-1].startswith(b"--"):
-        raise Problem(400, f"The body is no form of 1 to {MOST_FIELDS} parts.")
+        raise Problem.in_field("body", f"The body is no form of 1 to {MOST_FIELDS} parts.", status=400)
     return dict(map(_part, parts[:-1]))
 
 
@@ -66,7 +68,7 @@ def _part(part: bytes) -> tuple[str, str]:
         if name.strip().lower() == "content-disposition":
             parameters = _parameters(value)
     if "name" not in parameters:
-        raise Problem(400, "A part of the form has no name.")
+        raise Problem.in_field("body", "A part of the form has no name.", status=400)
     try:
         text = content.decode()
     except UnicodeDecodeError:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from dataclasses import field as dataclass_field
 from typing import NamedTuple
 
 from biatt.data.sentence import Sentence
@@ -43,11 +44,12 @@ class Job:
     size: int  # characters of the input
     answer: Callable[[Sequence[Sentence], list[Trees]], bytes]  # of the sentences before and after
     limits: Limits
-    fixed: Mapping[int, Constraints] = field(default_factory=dict)  # by the sentence's place, from 0
+    field: str = "data"  # of the request that has the text, for errors
+    fixed: Mapping[int, Constraints] = dataclass_field(default_factory=dict)  # by place, from 0
     attention: bool = False  # whether the answer needs the scores
-    result: Future[bytes] = field(default_factory=Future)
+    result: Future[bytes] = dataclass_field(default_factory=Future)
     sentences: Sequence[Sentence] = ()
-    trees: list[Trees] = field(default_factory=list)
+    trees: list[Trees] = dataclass_field(default_factory=list)
     begun: int = 0  # sentences that a thread has taken
     parsed: int = 0  # sentences that have trees
     words: int = 0
@@ -59,7 +61,7 @@ class Job:
         """Refuse a text that is clearly too long, before it is split: no token has a space inside."""
         words = len(self.text.split()) if self.text is not None else 0
         if words > self.limits.words:
-            raise Problem(413, f"The text has {words:,} words or more; the limit is {self.limits.words:,}.")
+            raise self._too_much(f"The text has {words:,} words or more; the limit is {self.limits.words:,}.")
 
     def begin(self, sentences: list[Sentence]) -> None:
         """Take the sentences, if they are within the limits."""
@@ -73,16 +75,16 @@ class Job:
         limits, self.words = self.limits, sum(map(len, sentences))
         longest = max(map(len, sentences), default=0)
         if longest > limits.sentence_words:
-            raise Problem(
-                413, f"A sentence has {longest:,} words; it can have up to {limits.sentence_words:,}."
+            raise self._too_much(
+                f"A sentence has {longest:,} words; it can have up to {limits.sentence_words:,}."
             )
         if len(sentences) * self.manner.k_best > limits.sentences:
             trees = f" with {self.manner.k_best} trees each" if self.manner.k_best > 1 else ""
-            raise Problem(
-                413, f"There are {len(sentences):,} sentences{trees}; the limit is {limits.sentences:,}."
+            raise self._too_much(
+                f"There are {len(sentences):,} sentences{trees}; the limit is {limits.sentences:,}."
             )
         if self.words * self.manner.k_best > limits.words:
-            raise Problem(413, f"The text has {self.words:,} words; the limit is {limits.words:,}.")
+            raise self._too_much(f"The text has {self.words:,} words; the limit is {limits.words:,}.")
         if self.attention and sum(map(cells_of, sentences)) > limits.attention_cells:
             raise Problem.in_field(
                 "attention", "The attention of so many words is too large for one answer.", status=413
@@ -90,6 +92,9 @@ class Job:
         for place in self.fixed:
             if place >= len(sentences):
                 raise Problem.in_field("fixed", f"There is no sentence {place + 1}.")
+
+    def _too_much(self, detail: str) -> Problem:
+        return Problem.in_field(self.field, detail, status=413)
 
     def take(self, most: int, *, cells: int) -> Piece:
         """The next sentences that no thread has taken: at least one, and as many as fit."""

@@ -84,7 +84,7 @@ class Body:
 
     def _too_large(self) -> Problem:
         detail = f"The body is too large; it can have up to {self.limits.body_bytes:,} bytes."
-        return Problem(413, detail, headers={"Connection": "close"})
+        return Problem(413, detail, fields={"body": detail}, headers={"Connection": "close"})
 
 
 def _has_body(scope: Scope) -> bool:

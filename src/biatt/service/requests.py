@@ -70,6 +70,11 @@ class ParseRequest(BaseModel):
     fixed: list[FixedArc] = Field([], description="Arcs that the trees must have.")
 
     @property
+    def field(self) -> str:
+        """The field that has the input."""
+        return next(name for name in INPUTS if getattr(self, name) is not None)
+
+    @property
     def size(self) -> int:
         """Characters of the input."""
         if self.tokens is not None:
