@@ -70,6 +70,13 @@ def test_copy_can_be_changed_and_documents_are_written() -> None:
 def test_other_things_are_not_written(wrong: object) -> None:
     with pytest.raises(TypeError, match="Sentences or documents were expected, not "):
         dumps(wrong)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="Sentences or documents were expected, not "):
+        Document.from_sentences(wrong)  # type: ignore[arg-type]
+
+
+def test_a_document_is_not_written_to_other_things_than_files() -> None:
+    with pytest.raises(TypeError, match='A file is a path, "-" or a binary stream, not NoneType'):
+        write(document(), None)  # type: ignore[arg-type]
 
 
 def test_document_without_words_has_no_text() -> None:

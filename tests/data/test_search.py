@@ -119,6 +119,10 @@ def test_small_patterns_match_as_in_semgrex(pattern: str, expected: str) -> None
         ("{} <++ {}", "I the old boy"),
         ("{} <--obj {}", "it"),
         ("{} > [{word:boy} | {word:I}]", "think sliced"),
+        ("{morphofeatures:{Person:__}}", "sliced"),  # any value, but there must be one
+        ("{lemma!:__}", ""),
+        ("{} >__ {word:boy}", "sliced"),
+        ("{word:boy}=foo ?<nsubj {}=bar", "boy"),
     ],
 )
 def test_the_documented_notation_of_semgrex(pattern: str, expected: str) -> None:
@@ -139,6 +143,13 @@ def test_a_missing_value_matches_no_regular_expression() -> None:
     assert forms(untagged, "{form:/.*/}") == "_ a"
     assert forms(untagged, "{lemma:_}") == "_ a"
     assert forms(untagged, "{lemma!:a}") == "_ a"
+    assert forms(untagged, "{lemma:__}") == ""
+    assert forms(untagged, "{lemma!:__}") == "_ a"
+
+
+def test_a_pattern_is_a_string() -> None:
+    with pytest.raises(TypeError, match="A pattern is a string, not NoneType"):
+        THOUGHT.find(None)  # type: ignore[arg-type]
 
 
 def test_words_below_the_root_are_no_siblings() -> None:

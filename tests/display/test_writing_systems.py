@@ -33,6 +33,12 @@ def test_fonts_of_the_writing_system_that_most_letters_have() -> None:
     assert font_families("") == font_families("123") == ()
 
 
+def test_the_punctuation_of_japanese_is_in_the_same_font() -> None:
+    (fonts,) = fonts_to_install("。猫が")
+    assert fonts is not None
+    assert fonts.families[0] == "Noto Sans CJK JP"
+
+
 def test_each_font_to_install_is_named_once() -> None:
     fonts = fonts_to_install("猫がは😀ก\ue000ข")
     assert [item and item.families[0] for item in fonts] == [

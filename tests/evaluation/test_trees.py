@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from biatt.data.columns import HEAD
+from biatt.data.document import Document
 from biatt.data.sentence import Sentence
 from biatt.errors import ConfigError, FormatError
 from biatt.evaluation.metrics import evaluate
-from biatt.evaluation.trees import is_punctuation
+from biatt.evaluation.trees import is_punctuation, system_sentences
 from biatt.options import Style
 
 
@@ -26,6 +27,14 @@ def test_punctuation_is_wholly_of_unicode_category_p() -> None:
         assert is_punctuation(form), form
     for form in ("$", "+", "a.", ":-D", "€", "^", "|", "1", "="):
         assert not is_punctuation(form), form
+
+
+def test_documents_are_scored_as_their_sentences_and_other_things_are_refused() -> None:
+    sentences = [Sentence.from_words(["a"], heads=[0], deprels=["root"])]
+    document = Document.from_sentences(sentences)
+    assert system_sentences(document) == system_sentences([document]) == sentences
+    with pytest.raises(TypeError, match="Sentences or documents were expected, not NoneType"):
+        system_sentences(None)  # type: ignore[arg-type]
 
 
 def test_a_different_word_is_an_error_that_names_both_lines() -> None:

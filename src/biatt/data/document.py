@@ -33,7 +33,7 @@ class Document:
 
         Its text is what `biatt raw` writes: the tokens with the space that MISC gives.
         """
-        kept, raw = list(sentences), RawText()
+        kept, raw = list(sentences_in(sentences)), RawText()
         places = [raw.add(sentence) for sentence in kept]
         text = raw.text()
         for sentence, (starts, ends) in zip(kept, places, strict=True):

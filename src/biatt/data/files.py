@@ -124,6 +124,8 @@ def writing(target: str | Path | BinaryIO) -> Iterator[BinaryIO]:
     What is written to "-" or to a pipe is sent at once.
     """
     if not isinstance(target, (str, Path)):
+        if not hasattr(target, "write"):
+            raise TypeError(f'A file is a path, "-" or a binary stream, not {type(target).__name__}.')
         yield target
     elif str(target) == "-":
         if sys.stdout is None:

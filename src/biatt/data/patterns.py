@@ -35,6 +35,7 @@ _KEY = re.compile(r"[^\s:;{}!]+")
 _PLAIN = re.compile(r"[^;{}]+")
 _REGEX = re.compile(r"/((?:\\.|[^/\\\n])*)/")
 _SPACE = re.compile(r"\s*")
+_ANY = "__"  # of Semgrex: any value, but there must be one
 _DEEPEST = 100  # brackets within brackets
 _MOST_NODES = 100
 
@@ -108,6 +109,8 @@ class Pattern(NamedTuple):
 
 def read_pattern(text: str) -> Pattern:
     """The pattern that a text writes down; a PatternError says where it is wrong."""
+    if not isinstance(text, str):
+        raise TypeError(f"A pattern is a string, not {type(text).__name__}.")
     return _Reader(text).pattern()
 
 
@@ -211,7 +214,7 @@ class _Reader:
         if (match := _LABEL.match(self.text, self.at)) is None:
             return None
         self._advance(match.end())
-        return None if match[0] == "%" else Value(match[0], False)
+        return None if match[0] in ("%", _ANY) else Value(match[0], False)
 
     def _node(self) -> Node:
         negated = self._take("!")
@@ -283,7 +286,8 @@ class _Reader:
         if match[0].startswith("/") and len(match[0].rstrip()) > 1:
             self._fail("the regular expression has no / at its end")
         self._advance(match.end())
-        return Value(match[0].rstrip(), False)
+        text = match[0].rstrip()
+        return Value("(?s:.*)", True) if text == _ANY else Value(text, False)
 
     def _regex(self) -> Value:
         if (match := _REGEX.match(self.text, self.at)) is None:

@@ -53,8 +53,8 @@ class Constraints:
             if head is not None:
                 heads[word] = _number(head)
             if relation is not None:
-                if not isinstance(relation, str):
-                    raise ConfigError(f"A fixed relation must be a string, not {relation!r}.")
+                if not isinstance(relation, str) or not relation:
+                    raise ConfigError(f"A fixed relation must be a string with its name, not {relation!r}.")
                 relations[word] = relation
         return cls(
             heads,

@@ -32,6 +32,7 @@ _FONTS = {
     },
     "TIBETAN": Fonts(("Noto Serif Tibetan",), _CORE),
 }
+_CJK_SIGNS = ("\u3001", "\u303f")  # punctuation of Japanese and Chinese, such as 。
 _KANA = ("HIRAGANA", "KATAKANA")
 
 
@@ -69,6 +70,8 @@ def _writing_system(character: str) -> str:
     """The writing system of a letter by its name in Unicode, or an empty string."""
     if unicodedata.category(character) == "So" and ord(character) >= 0x2600:
         return "EMOJI"
+    if _CJK_SIGNS[0] <= character <= _CJK_SIGNS[1]:
+        return "CJK"
     if not character.isalpha():
         return ""
     name = unicodedata.name(character, "").split()[0:1]

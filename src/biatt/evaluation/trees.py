@@ -22,6 +22,7 @@ from typing import NamedTuple, get_args
 from biatt.data.arcs import cycle
 from biatt.data.columns import HEAD
 from biatt.data.conll import read
+from biatt.data.document import sentences_in
 from biatt.data.files import name_of
 from biatt.data.sentence import Sentence
 from biatt.errors import ConfigError, FormatError
@@ -49,8 +50,8 @@ def gold_sentences(source: str | Path | Iterable[Sentence]) -> list[Sentence]:
 
 
 def system_sentences(source: str | Path | Iterable[Sentence]) -> list[Sentence]:
-    """The sentences of a file, or of an iterable, that have words."""
-    sentences = read(source) if isinstance(source, (str, Path)) else source
+    """The sentences of a file, or of an iterable of sentences or documents, that have words."""
+    sentences = sentences_in(read(source) if isinstance(source, (str, Path)) else source)
     return [sentence for sentence in sentences if len(sentence)]
 
 
