@@ -188,6 +188,8 @@ def _check_format(
         raise ConfigError(NO_MISC)
     if min_confidence is not None and doubtful == "mark" and format == "conllx":
         raise ConfigError(NO_MARKS)
+    if min_confidence is None and doubtful == "leave-out":
+        raise ConfigError("Without a least confidence, no word is doubtful, so none can be left out.")
     if format == "attention" and number_of_workers(workers) > 1:
         raise ConfigError("Attention is drawn by one worker: the network's scores do not leave the others.")
 

@@ -558,6 +558,7 @@ def test_training_is_not_resumed_with_other_silver_text(
     ("settings", "options", "message"),
     [
         ([], {"exclude": ["x"]}, "--exclude is about --silver"),
+        ([], {}, "gold_epochs is about silver text, and there is none"),
         (["schedule=paper", "average=1"], {"silver": ["x"]}, "schedule=linear"),
         (["gold_epochs=4"], {"silver": ["x"]}, "gold_epochs=4 of epochs=4 leave none"),
     ],
@@ -568,6 +569,14 @@ def test_silver_text_that_cannot_be_used_is_refused(
     config = with_settings(WITH_SILVER, settings)
     with pytest.raises(ConfigError, match=message):
         train(treebank, out=tmp_path / "m", config=config, **options)
+    assert not (tmp_path / "m").exists()
+
+
+@pytest.mark.parametrize("setting", ["tag_weight=0.9", "vector_width=4"])
+def test_settings_without_effect_are_refused(treebank: Path, tmp_path: Path, setting: str) -> None:
+    config = with_settings(SMALL_BEST, [setting])
+    with pytest.raises(ConfigError, match=f"{setting.partition('=')[0]} is about "):
+        train(treebank, out=tmp_path / "m", config=config)
     assert not (tmp_path / "m").exists()
 
 

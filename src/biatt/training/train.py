@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from biatt.config import Config
+from biatt.config import Config, ParserTrainingConfig
 from biatt.encoding.word_vectors import WordVectors, read_vectors
 from biatt.errors import ConfigError
 from biatt.evaluation.metrics import evaluate
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from biatt.training.encoder import EncoderInput
     from biatt.training.run import Job
     from biatt.training.start import Start
+
+SILVER_SETTINGS = {"silver_ratio", "gold_epochs", "silver_min_count", "silver_symbols", "silver_confidence"}
 
 
 def train(
@@ -72,6 +74,7 @@ def train(
     config, out = _with_vectors(_completed(config, pipeline, begun), vectors, embeddings), Path(out)
     config, contextual = open_encoder(encoder, config, bundle_encoder, features, out, device, ensemble)
     texts = _silver_files(config, silver, exclude)
+    _check_effects(config, vectors, texts, begun)
     digests = [checksum(contextual), begun and begun.digest(), *map(digest_of_files, texts or ())]
     options = [config, ensemble, pipeline, seed, threads, search_rate, *digests]
     fingerprint = fingerprint_of(options, vectors, treebank.train, treebank.dev)
@@ -128,6 +131,20 @@ def _silver_files(
     if config.model.feature_layers:
         raise ConfigError("A parser with a contextual encoder cannot be trained on silver text.")
     return SilverFiles(silver, exclude)
+
+
+def _check_effects(
+    config: Config, vectors: WordVectors | None, silver: SilverFiles | None, start: Start | None
+) -> None:
+    """Refuse settings that would have no effect on this training."""
+    default, given = ParserTrainingConfig(), config.training
+    changed = {name for name in vars(default) if getattr(given, name) != getattr(default, name)}
+    if not silver and (names := changed & SILVER_SETTINGS):
+        raise ConfigError(f"{min(names)} is about silver text, and there is none.")
+    if not config.model.tags and "tag_weight" in changed:
+        raise ConfigError("tag_weight is about a network that chooses tags, and this one does not.")
+    if config.model.vector_width and not vectors and not start:
+        raise ConfigError("vector_width is about word vectors, and there are none.")
 
 
 def _with_vectors(config: Config, vectors: WordVectors | None, name: str | Path | None) -> Config:
