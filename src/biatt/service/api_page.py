@@ -8,9 +8,11 @@ from html import escape
 from typing import Any
 
 _STYLE = """
-:root { color-scheme: light dark; --line: #8884; --soft: #8881; --accent: #0a7d6f; }
-@media (prefers-color-scheme: dark) { :root { --accent: #4fc9b8; } }
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 56rem; margin: 2rem auto; padding: 0 1rem; }
+:root { color-scheme: light dark; --line: #8884; --soft: #8881;
+  --accent: #1d4ed8; --paper: #fff; --word: #0f172a; }
+@media (prefers-color-scheme: dark) { :root { --accent: #93c5fd; --paper: #0f1522; --word: #e8edf5; } }
+body { background: var(--paper); color: var(--word);
+  font: 16px/1.5 system-ui, sans-serif; max-width: 56rem; margin: 2rem auto; padding: 0 1rem; }
 h2 { border-top: 1px solid var(--line); padding-top: 1rem; font-size: 1.15rem; }
 a, .method { color: var(--accent); } .method { font-weight: 700; margin-right: .4rem; }
 code, pre { font-family: ui-monospace, monospace; font-size: .9em; }
