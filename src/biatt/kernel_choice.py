@@ -53,7 +53,7 @@ class Choice:
         self._next_look = 0.0
 
     def add(self, seconds: float) -> bool:
-        """Whether compiled kernels do the next piece of work, which takes so many seconds without them."""
+        """Whether compiled kernels do the next piece of work, which takes `seconds` without them."""
         if self.compiled or self.mode == "plain":
             return self.compiled
         if self.in_background is None:
@@ -85,7 +85,7 @@ def choice() -> Choice:
 
 
 def use_compiled(seconds: float) -> bool:
-    """Whether compiled kernels do the next piece of work, which takes so many seconds without them."""
+    """Whether compiled kernels do the next piece of work, which takes `seconds` without them."""
     return choice().add(seconds)
 
 

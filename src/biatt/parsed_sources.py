@@ -30,7 +30,7 @@ Source = str | Path | BinaryIO
 
 class Progress(Protocol):
     def begin_all(self, files: int, size: int | None) -> None:
-        """So many files will be opened, of so many bytes together; None if that is not known."""
+        """`files` files will be opened, which have `size` bytes together; None if that is not known."""
 
     def start(self, name: str, size: int | None) -> None:
         """A file of `size` bytes is opened; None if its size is not known."""

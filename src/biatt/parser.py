@@ -75,7 +75,7 @@ class Parser(TrainedModel):
         2 and the relation obj, forbidden=[(3, 5)] denies it the head 5, and brackets=[(4, 9)] makes the words
         4 to 9 a constituent: exactly one of them has its head outside, the others have theirs inside.
 
-        With `workers`, so many processes parse sentences, 0 means one on each core; a script must then have
+        `workers` is the number of processes that parse, 0 for one on each core; a script must then have
         `if __name__ == "__main__":`. The trees are the same; they carry confidence, but no scores.
         """
         check_names(options)

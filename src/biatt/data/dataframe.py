@@ -31,7 +31,7 @@ def to_dataframe(documents: Document | Sentence | Iterable[Document | Sentence])
         raise BiattError("to_dataframe needs pandas: pip install 'biatt[pandas]'.") from error
     rows = [row for number, sentences in _numbered(documents) for row in _rows(number, sentences)]
     table = pd.DataFrame(rows, columns=list(COLUMNS))
-    return table.astype({"head": "Int64"})  # which has missing values, as int has not
+    return table.astype({"head": "Int64"})  # which can hold missing values; int cannot
 
 
 def _numbered(

@@ -20,7 +20,7 @@ LONGEST_PARAGRAPH = 1 << 20  # characters, or bytes of a line, that are taken at
 
 BYTE_ORDER_MARK = "\ufeff"
 
-_LONGEST_HEAD = 1 << 22  # bytes of comments after which a file counts as CoNLL, whose reader refuses so many
+_LONGEST_HEAD = 1 << 22  # bytes of comments after which a file counts as CoNLL, whose reader refuses more
 _CONLL_WORD = re.compile(rb"[0-9]+(?:[-.][0-9]+)?\t")
 _BLANKS_AND_COMMENTS = re.compile(rb"(?:[^\S\n]*\n|#[^\n]*\n)*")
 

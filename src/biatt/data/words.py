@@ -190,7 +190,7 @@ class Word:
         return self in other.ancestors
 
     def path_to(self, other: Word) -> list[Word]:
-        """The words on the way through the tree, this one and the other one included; none if there is none.
+        """The words on the way through the tree, both ends included; empty if no way leads there.
 
         It goes up to the nearest word that is above both, and down from there.
         """

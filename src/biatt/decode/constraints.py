@@ -74,7 +74,7 @@ class Constraints:
         return bool(self.heads or self.relations or self.forbidden or self.brackets)
 
     def fault(self, words: int, *, decoder: Decoder, roots: Roots) -> str:
-        """Why no tree over so many words can meet the constraints, if they alone tell; otherwise ""."""
+        """Why no tree of this length can meet the constraints, if they alone tell; otherwise ""."""
         if not self:
             return ""
         return (

@@ -25,7 +25,7 @@ class ParseProgress(ProgressBar):
         self._before = self._read = 0  # bytes of the files before this one, and of this one
 
     def begin_all(self, files: int, size: int | None) -> None:
-        """So many files will be opened, of so many bytes together; None if that is not known."""
+        """`files` files will be opened, which have `size` bytes together; None if that is not known."""
         self._files, self._start = files, time.perf_counter()
         self.begin("", size)
 

@@ -100,7 +100,7 @@ class Vocabulary:
     def extended(self, forms: Mapping[str, int], *, min_count: int, most: int) -> Vocabulary:
         """The vocabulary with forms and affixes of another text, given the number of times of each form.
 
-        At most so many of each are added, the most frequent.
+        At most `most` of each are added, the most frequent.
         """
         counts = {"form": Counter(forms)}
         if AFFIX in self.symbols:

@@ -28,7 +28,7 @@ _threads = 1
 
 @contextmanager
 def in_threads(count: int) -> Iterator[None]:
-    """Use so many threads for the operations inside the block."""
+    """Use this number of threads for the operations inside the block."""
     global _threads
     before, _threads = _threads, count
     try:

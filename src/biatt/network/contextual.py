@@ -198,7 +198,7 @@ def _thread_pools() -> ThreadpoolController:
 
 @contextmanager
 def _torch_threads(count: int) -> Iterator[None]:
-    """Let torch compute with so many threads in the calling one.
+    """Let torch compute with this number of threads in the calling one.
 
     Not by torch.set_num_threads, which threadpoolctl, the way of all other limits, cannot undo.
     """

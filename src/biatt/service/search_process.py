@@ -30,7 +30,7 @@ def matches(request: dict[str, str]) -> dict[str, Any]:
 
 
 def _limit_memory(size: int) -> None:
-    """Let the process have so many bytes of address space."""
+    """Limit the address space of the process to this number of bytes."""
     try:
         import resource
     except ModuleNotFoundError:  # Windows

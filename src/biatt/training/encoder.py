@@ -26,7 +26,7 @@ from biatt.training.run import Job
 
 MEASURED_WORDS = 50_000  # whose features give means and deviations
 MEASURED_SENTENCES = 300  # the same for a tuned encoder, which computes them for nothing else
-LEAST_DEVIATION = 1e-4  # a number that varies less is constant: it says nothing
+LEAST_DEVIATION = 1e-4  # a number that varies less counts as constant, and is ignored
 
 
 class Standardisation(NamedTuple):

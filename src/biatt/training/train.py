@@ -46,8 +46,8 @@ def train(
     """Train a model on CoNLL files and write it to the folder `out`; returns its parser.
 
     Without `config`, the preset is best. Without `dev`, a random `dev_fraction` of the training sentences
-    is held out, as in the paper. With `sample_words`, the model is trained on random sentences of about
-    so many words. `encoder` is the folder of a contextual encoder, which `bundle_encoder` copies into the
+    is held out, as in the paper. `sample_words` is about the number of words of the random sentences to train
+    on; default: all. `encoder` is the folder of a contextual encoder, which `bundle_encoder` copies into the
     model, and `features` one for its features. `silver` are files that another model has annotated,
     without the sentences of dev and of the files to `exclude`. `start` is a model that is trained
     further: its network, vocabulary and tokeniser stay, and `config` must have the same network. With
