@@ -1,0 +1,53 @@
+"""Train all of UDPipe 1 with its default settings and run it on raw text, in the peers' environment.
+
+    udpipe_pipeline.py TRAIN DEV RAW OUT
+
+Knows nothing of biatt. Writes the sentences that it finds in RAW to OUT, and what it took as JSON to stdout.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+import time
+from importlib.metadata import version
+from pathlib import Path
+
+from peer_parsers import sentences_of
+from rival_training import read_udpipe
+from ufal.udpipe import Model, Pipeline, ProcessingError, Trainer
+
+DEFAULTS = ""
+
+
+def main(train: str, dev: str, raw: str, out: str) -> None:
+    started, error = time.process_time(), ProcessingError()
+    several_roots = any([row[6] for row in rows].count("0") > 1 for rows in sentences_of(train))
+    parser = "single_root=0" if several_roots else DEFAULTS  # else it would refuse the treebank
+    trained = Trainer.train(
+        "morphodita_parsito", read_udpipe(train), read_udpipe(dev), DEFAULTS, DEFAULTS, parser, error
+    )
+    if error.occurred():
+        raise RuntimeError(error.message)
+    spent = time.process_time() - started
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(trained)
+        file.flush()
+        model = Model.load(file.name)
+    text = Path(raw).read_text(encoding="utf-8")
+    pipeline, started = (
+        Pipeline(model, "tokenizer", Pipeline.DEFAULT, Pipeline.DEFAULT, "conllu"),
+        time.process_time(),
+    )
+    parsed = pipeline.process(text, error)
+    seconds = time.process_time() - started
+    if error.occurred():
+        raise RuntimeError(error.message)
+    Path(out).write_text(parsed, encoding="utf-8")
+    about = {"version": version("ufal.udpipe"), "parser": parser, "bytes": len(trained)}
+    print("\n" + json.dumps({**about, "training_cpu_seconds": spent, "cpu_seconds": seconds}))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,75 @@
+"""experiments/languages.py: a small model of a language, its package and its row."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import biatt
+from biatt.cli import app
+from biatt.data.toy_treebank import generate
+
+SCRIPT = Path(__file__).parents[1] / "experiments" / "languages.py"
+TINY = ("hidden=4", "epochs=1", "least_batches=0", "tokeniser.epochs=1", "tokeniser.least_batches=0")
+
+
+@pytest.fixture
+def languages(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
+    """The script, with networks that take a second to train, in this process."""
+    spec = importlib.util.spec_from_file_location("languages", SCRIPT)
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    monkeypatch.setattr(module, "_biatt", lambda *words: app(list(map(str, words)), standalone_mode=False))
+    monkeypatch.setattr(module, "SETTINGS", TINY)
+    monkeypatch.setattr(module, "RESULTS", tmp_path / "results")
+    return module
+
+
+def test_missing_splits_and_spaces_are_made_up_for(languages: ModuleType, tmp_path: Path) -> None:
+    sentences = generate(20, seed=1)
+    biatt.write(sentences, tmp_path / "dev.conllu")
+    bare = [s.as_format("conllx") for s in generate(5, seed=2)]
+    biatt.write(bare, tmp_path / "test.conllx")
+    (tmp_path / "out").mkdir()
+    files = languages.prepared(tmp_path, tmp_path / "out")
+    assert list(biatt.read(files["train"])) == sentences[:-2]
+    assert list(biatt.read(files["dev"])) == sentences[-2:]
+    assert "SpaceAfter=No" in files["test"].read_text(encoding="utf-8")
+    assert languages.prepared(tmp_path / "absent", tmp_path / "out") == files  # not written again
+
+
+@pytest.mark.slow
+def test_language_is_trained_measured_and_packaged_once(
+    languages: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "treebanks" / languages.LANGUAGES["ga"].folder
+    folder.mkdir(parents=True)
+    for seed, split in enumerate(("train", "dev", "test")):
+        biatt.write(generate(12, seed=seed), folder / f"{split}.conllu")
+    runs, packages = tmp_path / "runs", tmp_path / "packages"
+    options = ["ga", "--treebanks", str(folder.parent), "--runs", str(runs), "--packages", str(packages)]
+    languages.main(options)
+    (result,) = map(json.loads, (tmp_path / "results" / "results.jsonl").read_text().splitlines())
+    assert result["code"] == "ga"
+    assert set(result["test"]) == set(languages.METRICS)
+    assert result["words/s"] > 0
+    row = (tmp_path / "results" / "RESULTS.md").read_text().splitlines()[-1]
+    assert row.startswith("| Irish | UD Irish IDT 2.6 | ")
+    parser = biatt.load(packages / "biatt-ga" / "biatt_ga")
+    assert parser.card is not None
+    assert f"LAS {result['test']['LAS']:.2f} |" in parser.card
+    assert "| licence | CC BY-SA 3.0 |" in parser.card
+    monkeypatch.setattr(languages, "trained", None)  # a further training would fail
+    languages.main(options)
+
+
+def test_unknown_language_is_refused(languages: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        languages.main(["xx", "--treebanks", "."])
+    assert "invalid choice: 'xx'" in capsys.readouterr().err
