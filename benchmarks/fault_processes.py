@@ -33,6 +33,8 @@ TOKENISER = [
 ]
 Files = dict[str, bytes]
 
+ENDED = "nothing: it had ended"
+
 MOST_LIMITS = 8  # that are tried for each command, besides the smallest
 
 
@@ -100,10 +102,11 @@ def _kill(
     expected = result_of(out)
     correct, kills = 0, Counter[str]()
     for number in range(options.kills):
-        shutil.rmtree(out)
-        killed = _killed_after(
-            command, out, draw.uniform(0, ended - begun), worker=workers and number % 2 == 0
-        )
+        moment, killed = draw.uniform(0, ended - begun), ENDED
+        while killed == ENDED:  # it was faster than the run that was timed
+            shutil.rmtree(out)
+            killed = _killed_after(command, out, moment, worker=workers and number % 2 == 0)
+            moment *= 0.8
         kills[killed] += 1
         done = subprocess.run(command, capture_output=True, text=True)
         same = done.returncode == 0 and result_of(out) == expected
@@ -142,7 +145,7 @@ def _killed_after(command: Sequence[str], out: Path, seconds: float, *, worker: 
         ended = process.poll() is not None
         process.kill()
         process.wait()
-        return "nothing: it had ended" if ended else "the process"
+        return ENDED if ended else "the process"
 
 
 def _children(number: int) -> list[int]:
