@@ -269,6 +269,13 @@ def test_bad_known_lemmas_are_refused(tmp_path: Path, table: Any, message: str) 
     refused(tmp_path / "model", f"vocabulary.json: {message}")
 
 
+@pytest.mark.parametrize("combinations", [3, {}, [0], [[0]], [[0, 0, -1]], [[0, 0, 10**6]], [[0, 0, True]]])
+def test_bad_combinations_of_tags_are_refused(tmp_path: Path, combinations: Any) -> None:
+    random_parser({"tags": True, "columns": ("form",)}, hidden=4).save(tmp_path / "model")
+    change(tmp_path / "model" / "vocabulary.json", replaced("combinations", by=combinations))
+    refused(tmp_path / "model", "vocabulary.json: .*combination")
+
+
 def test_parser_that_chooses_no_lemmas_has_no_known_ones(folder: Path) -> None:
     change(folder / "vocabulary.json", replaced("lemmas", by={"NOUN": {"mice": ["mouse"]}}))
     refused(folder, "the vocabulary must have symbols, relations")

@@ -150,6 +150,10 @@ def _parser_shapes(data: Any, config: Any) -> Shapes:
     if config.tags and isinstance(data, dict) and "lemmas" in data:  # older models have none
         _check_lemmas(data["lemmas"])
         data = {name: value for name, value in data.items() if name != "lemmas"}
+    combinations: Any = []
+    if config.tags and isinstance(data, dict) and "combinations" in data:
+        combinations = data["combinations"]
+        data = {name: value for name, value in data.items() if name != "combinations"}
     _check_names(data, "the vocabulary", ("symbols", "relations", *(["labels"] if config.tags else [])))
     others = [*([AFFIX] if config.affixes else []), *([VECTOR] if config.vector_width else [])]
     rows = _checked_rows(data["symbols"], (*config.columns, *others))
@@ -158,6 +162,7 @@ def _parser_shapes(data: Any, config: Any) -> Shapes:
     require(words == vectors, f"{words:,} words have a vector, but there are {vectors:,} vectors")
     _check_values(data["relations"], "the relations", _VALUE)
     labels = _checked_labels(data["labels"]) if config.tags else {}
+    _check_combinations(combinations, [size for kind, size in labels.items() if kind != "lemma"])
     require(not config.feature_layers or config.feature_width > 0, "the feature_layers have no feature_width")
     return parser_shapes(config, rows=rows, relations=len(data["relations"]), labels=labels)
 
@@ -178,6 +183,15 @@ def _checked_labels(labels: Any) -> dict[str, int]:
     in_order = [kind for kind in LABEL_KINDS if kind in labels]
     require(list(labels) == in_order, f"the labels must be in the order {', '.join(in_order)}")
     return {kind: len(names) for kind, names in labels.items()}
+
+
+def _check_combinations(combinations: Any, sizes: list[int]) -> None:
+    """The numbers of labels that occur together, one of each kind but lemmas (encoding/labels.py)."""
+    require(isinstance(combinations, list), "the combinations of labels must be a list")
+    for numbers in combinations:
+        fits = isinstance(numbers, list) and len(numbers) == len(sizes)
+        fits = fits and all(type(n) is int and 0 <= n < size for n, size in zip(numbers, sizes, strict=True))
+        require(fits, f"{_shown(numbers)} is no combination of labels")
 
 
 def _check_lemmas(table: Any) -> None:

@@ -20,7 +20,7 @@ from biatt.data.sentence import Sentence
 from biatt.encoding.batches import Batch, in_batches
 from biatt.encoding.features import FeatureEncoder
 from biatt.encoding.labels import Labels
-from biatt.encoding.vocabulary import Vocabulary
+from biatt.encoding.vocabulary import Indices, Vocabulary
 from biatt.errors import ModelError
 from biatt.kernels.forward import FusedEncoder, FusedNetwork
 from biatt.weights import StoredWeights
@@ -118,7 +118,16 @@ class Scorer:
         def score(batch: Batch, _: list[int]) -> list[Scores]:
             return split_scores(self.network.score(batch), batch.words)
 
-        return in_batches(encoded, score, batch_words=batch_words)
+        return [
+            self._with_constrained_tags(found, part.labels)
+            for found, part in zip(in_batches(encoded, score, batch_words=batch_words), encoded, strict=True)
+        ]
+
+    def _with_constrained_tags(self, scores: Scores, given: Indices | None) -> Scores:
+        """The scores, without tags that no word of the treebank has together with those given."""
+        if self.tags is None or scores.label_scores is None or given is None:
+            return scores
+        return scores._replace(label_scores=self.tags.labels.constrained(scores.label_scores, given))
 
     def _scored(
         self, sentences: list[Sentence], *, retag: bool

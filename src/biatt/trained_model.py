@@ -67,7 +67,9 @@ class TrainedModel(Scorer):
             curves={kind: Curve(*map(tuple, points)) for kind, points in model.curves.items()},
             scale=model.scale,
             card=model.card,
-            labels=Labels(model.symbols["labels"]) if "labels" in model.symbols else None,
+            labels=Labels(model.symbols["labels"], model.symbols.get("combinations", ()))
+            if "labels" in model.symbols
+            else None,
             known_lemmas=KnownLemmas(model.symbols["lemmas"]) if "lemmas" in model.symbols else None,
             **options,
         )
@@ -142,6 +144,8 @@ class TrainedModel(Scorer):
         symbols = self.vocabulary.to_json()
         if self.tags:
             symbols["labels"] = self.tags.labels.kinds
+            if len(self.tags.labels.combinations):
+                symbols["combinations"] = self.tags.labels.combinations.tolist()
             if self.tags.known_lemmas:
                 symbols["lemmas"] = self.tags.known_lemmas.table
         return symbols

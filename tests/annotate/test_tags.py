@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from biatt.annotate import lemmas
-from biatt.annotate.tags import Tags
-from biatt.data.columns import MISC
+from biatt.annotate.tags import Tags, labels_of, with_combinations
+from biatt.data.columns import FEATS, MISC, UPOS, XPOS
 from biatt.data.curves import Curve
 from biatt.data.doubts import LEAST_PROBABLE, read_doubts
 from biatt.data.scores import log_softmax
 from biatt.data.sentence import Sentence
 from biatt.data.toy_treebank import generate
 from biatt.encoding.labels import Labels
+from biatt.parser import Parser
+from builders import TREEBANK as TOY
 from builders import random_parser
 
 PARSER = random_parser({"tags": True, "columns": ("form",)})
@@ -51,6 +55,33 @@ def test_probabilities_are_those_of_the_tags_that_are_written() -> None:
                 expected = [probabilities[upos.index(name)] for name in names]
                 assert shares == pytest.approx(expected, abs=0.00051)
     assert seen > 10
+
+
+def test_tags_that_are_given_limit_the_others_to_what_the_treebank_has(tmp_path: Path) -> None:
+    """Also for a network that knows nothing, and after saving."""
+    seen = {(row[UPOS], row[XPOS], row[FEATS]) for sentence in TOY for row in sentence.rows}
+    PARSER.save(tmp_path / "model")
+    only_upos = [
+        Sentence.from_words(sentence.forms, upos=[row[UPOS] for row in sentence.rows])
+        for sentence in TREEBANK
+    ]
+    for parser in (PARSER, Parser.load(tmp_path / "model")):
+        parsed = list(parser.parse(only_upos))
+        assert [sentence.upos for sentence in parsed] == [sentence.upos for sentence in only_upos]
+        pairs = {(row[UPOS], row[XPOS]) for sentence in parsed for row in sentence.rows}
+        assert pairs <= {(upos, xpos) for upos, xpos, _ in seen}
+        pairs = {(row[UPOS], row[FEATS]) for sentence in parsed for row in sentence.rows}
+        assert pairs <= {(upos, feats) for upos, _, feats in seen}
+    free = {(row[UPOS], row[XPOS]) for sentence in PARSER.parse(BARE) for row in sentence.rows}
+    assert not free <= {(upos, xpos) for upos, xpos, _ in seen}  # it would be no test otherwise
+
+
+def test_combinations_of_another_treebank_are_added() -> None:
+    labels = labels_of(TREEBANK)
+    first = with_combinations(Labels(labels.kinds), TREEBANK[:5])
+    assert 0 < len(first.combinations) < len(labels.combinations)
+    both = with_combinations(first, TREEBANK[5:])
+    np.testing.assert_array_equal(both.combinations, labels.combinations)
 
 
 def test_tags_that_were_given_have_no_probabilities() -> None:

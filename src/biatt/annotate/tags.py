@@ -15,7 +15,7 @@ from biatt.data.doubts import LEAST_PROBABLE, Choices
 from biatt.data.doubts import NAMES as DOUBTS
 from biatt.data.scores import Floats, log_softmax
 from biatt.data.sentence import Sentence
-from biatt.encoding.labels import Labels
+from biatt.encoding.labels import NO_LABEL, Labels
 from biatt.encoding.vocabulary import EMPTY, Indices
 
 KINDS = {"upos": UPOS, "xpos": XPOS, "feats": FEATS, "lemma": LEMMA}  # kinds of label, with their columns
@@ -177,7 +177,17 @@ def labels_of(sentences: Sequence[Sentence]) -> Labels:
             counts[name].update(column)
         filled |= {name for name, place in KINDS.items() if any(row[place] != EMPTY for row in sentence.rows)}
     least = {"lemma": LEAST_LEMMAS}
-    return Labels({name: _kept(counts[name], least.get(name, 1)) for name in KINDS if name in filled})
+    labels = Labels({name: _kept(counts[name], least.get(name, 1)) for name in KINDS if name in filled})
+    return with_combinations(labels, sentences)
+
+
+def with_combinations(labels: Labels, sentences: Sequence[Sentence]) -> Labels:
+    """The labels with the combinations of tags that words of a treebank have, beside those known already."""
+    kinds = sum(kind != "lemma" for kind in labels.kinds)
+    words = [gold_labels(sentence, labels)[:, :kinds] for sentence in sentences]
+    numbers = np.concatenate([labels.combinations.reshape(-1, kinds), *words])
+    known = numbers[(numbers != NO_LABEL).all(-1)]
+    return Labels(labels.kinds, np.unique(known, axis=0).tolist())
 
 
 def _kept(count: Counter[str], least: int) -> list[str]:

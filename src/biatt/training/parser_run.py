@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from biatt.annotate.known_lemmas import KnownLemmas
-from biatt.annotate.tags import gold_labels, labels_of
+from biatt.annotate.tags import gold_labels, labels_of, with_combinations
 from biatt.config import Config
 from biatt.data.folders import replacing_folder
 from biatt.data.scores import split_scores
@@ -79,7 +79,8 @@ def parser_stages(
     """The training of the parser, or of all members of an ensemble, which have consecutive seeds."""
     vocabulary = start.vocabulary if start else vocabulary_of(treebank, config.model)
     labels = labels_of(treebank.train) if config.model.tags else None
-    labels = start.labels if start else labels
+    if start:
+        labels = start.labels and with_combinations(start.labels, treebank.train)
     if labels and not labels.kinds:
         job.listener.message("The treebank has neither tags nor lemmas: the parser chooses none.")
         labels, config = None, replace(config, model=replace(config.model, tags=False))
