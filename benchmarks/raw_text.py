@@ -27,6 +27,7 @@ from biatt.decode.confidence import unfitted_confidence
 from biatt.errors import BiattError
 from biatt.evaluation.calibration import calibrate, calibration_error
 from biatt.evaluation.metrics import evaluate
+from biatt.kernel_choice import require_compiled
 from biatt.named_models import find_model
 from biatt.parser import Parser
 
@@ -35,6 +36,7 @@ HERE = Path(__file__).parent
 
 def main() -> int:
     options = _options()
+    require_compiled()  # else the first second of work would be numpy's
     try:
         parser = biatt.load(options.model)
         results: dict[str, Any] = {"conditions": conditions(options), "size": size(find_model(options.model))}

@@ -30,6 +30,7 @@ import biatt
 from biatt.data.files import replacing
 from biatt.data.sentence import Sentence
 from biatt.data.toy_treebank import generate
+from biatt.kernel_choice import require_compiled
 from biatt.parse_file import parse_file
 
 HERE = Path(__file__).parent
@@ -64,6 +65,7 @@ end
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _options(arguments)
+    require_compiled()  # the service uses compiled kernels, too
     if shutil.which("wrk") is None:
         print("wrk is not installed (Debian: apt install wrk).", file=sys.stderr)
         return 2

@@ -14,6 +14,7 @@ from biatt.data.conll import read, write
 from biatt.data.sentence import Sentence
 from biatt.encoding.vocabulary import Vocabulary
 from biatt.errors import BiattError
+from biatt.kernel_choice import require_compiled
 from biatt.network.model import BiAtt
 from biatt.parser import Parser
 from biatt.presets import preset
@@ -78,6 +79,7 @@ class Workload:
 def prepare(
     treebank: Path, model: Path | None, folder: Path, *, sizes: Sizes, repeats: int, seed: int
 ) -> Workload:
+    require_compiled()  # else the first second of work would be numpy's
     train = list(read(_file(treebank, "train")))
     sentences = list(read(_file(treebank, "dev")))[: sizes.dev_sentences]
     sentences = [sentence for sentence in sentences if len(sentence)]

@@ -340,3 +340,31 @@ def test_workers_are_compared_with_independent_processes(monkeypatch: pytest.Mon
     assert summary["memory_mib_for_each_worker"] == 100
     assert workers.with_children([1 << 30]) == [1 << 30]
     assert workers.proportional_mib(1 << 30) == 0
+
+
+@pytest.mark.slow
+def test_long_sentences_are_timed_beside_another_version(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    long_sentences = load("long_sentences", monkeypatch)
+    arguments = ["--lengths", "20", "--repeats", "1", "--out", str(tmp_path)]
+    arguments += ["--plot", str(tmp_path / "long_sentences.png")]
+    assert long_sentences.main([*arguments, "--before", str(long_sentences.SOURCE)]) == 0
+    results = json.loads((tmp_path / "long_sentences.json").read_text(encoding="utf-8"))
+    for version in ("now", "before"):
+        for task in long_sentences.TASKS:
+            assert len(results[version][task]["seconds"]) == len(results[version][task]["mib"]) == 1
+            assert results[version][task]["mib"][0] > 10
+    assert (tmp_path / "long_sentences.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.slow
+def test_start_is_timed_with_and_without_compiled_kernels(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start = load("start", monkeypatch)
+    assert start.main(["--repeats", "1", "--out", str(tmp_path)]) == 0
+    results = json.loads((tmp_path / "start.json").read_text(encoding="utf-8"))
+    for kind in ("warm", "cold"):
+        assert results["now"][kind]["cpu_seconds"] > 0
+        assert results["now"][kind]["seconds"] > 0

@@ -37,6 +37,7 @@ from biatt.options import Roots
 UNDERFLOW = -600.0
 NEGLIGIBLE = 40.0  # exp(−40) is lost when added to 1
 PANEL = 64  # words that are eliminated between two matrix products
+ROWS = 128  # that such a product has
 
 
 class TreeDistribution:
@@ -159,7 +160,9 @@ def _eliminate(weights: Matrix, pivots: Matrix, single: bool) -> tuple[float, in
             _swap(weights, swapped)
         elif rest > 0:
             _eliminate_columns(weights, rest, low, high)
-            weights[:rest, : low + 1] += weights[:rest, low + 1 : high + 1] @ weights[low:high, : low + 1]
+            for row in range(0, rest, ROWS):  # a product of some rows stays in the cache until it is added
+                rows = slice(row, min(row + ROWS, rest))
+                weights[rows, : low + 1] += weights[rows, low + 1 : high + 1] @ weights[low:high, : low + 1]
             np.fill_diagonal(weights[:rest, 1:], 0.0)
         high = low
     return float(np.log(pivots).sum()), swapped
