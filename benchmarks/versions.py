@@ -61,6 +61,7 @@ class Version:
 
     def __init__(self, source: Path, model: str, treebank: Path, raw: Path) -> None:
         environment = {**os.environ, "PYTHONPATH": str(source / "src"), "OMP_NUM_THREADS": "1"}
+        environment["BIATT_KERNELS"] = "compiled"
         self._process = subprocess.Popen(
             [sys.executable, "-c", WORKER, model, str(treebank), str(raw)],
             env=environment,
