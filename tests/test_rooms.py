@@ -87,6 +87,7 @@ LIBRARIES = {
     "torch": {"network", "training"},
     "numba": {"base", "kernels", "decode"},
     "pyarrow": {"corpus"},
+    "ray": {"corpus"},
     **{library: {"service"} for library in ("fastapi", "pydantic", "starlette", "uvicorn")},
 }
 WITHOUT_NUMPY = {"data.conll", "data.files", "options", "errors", "cli", "process"}
@@ -191,8 +192,9 @@ def test_torch_is_imported_by_the_parser_only_when_asked_for() -> None:
     assert {room_of(item.importer) for item in eager} <= {"network", "training"}
 
 
-def test_pyarrow_is_imported_only_when_parquet_is_read_or_written() -> None:
-    users = [item for item in IMPORTS if item.imported == "pyarrow"]
+@pytest.mark.parametrize("library", ["pyarrow", "ray"])
+def test_libraries_of_corpora_are_imported_only_when_they_are_used(library: str) -> None:
+    users = [item for item in IMPORTS if item.imported == library]
     assert users
     assert all(item.inside for item in users)
 

@@ -10,6 +10,7 @@ InputFormat = Literal["text", "tokens", "conllu", "conllx"]
 OutputFormat = Literal["conllu", "conllx", "tree", "json", "svg", "png", "html", "attention"]
 CorpusInput = Literal["text", "tokens", "conllu", "conllx", "jsonl", "parquet"]
 CorpusFormat = Literal["conllu", "json", "parquet"]
+Engine = Literal["processes", "ray"]  # what runs the workers of a corpus run
 OnError = Literal["stop", "skip"]  # what becomes of a run when a document cannot be parsed
 SearchFormat = Literal["text", "conllu", "json", "tree", "svg", "png", "html"]
 PictureFormat = Literal["svg", "png", "html"]

@@ -99,7 +99,8 @@ def test_manifest_and_shards_agree_and_nothing_is_missing_or_double(
 
 
 def interrupted_after(count: int) -> Any:
-    def engine(parser: Parser, tasks: Iterator[Task], workers: int) -> Iterator[Shard]:
+    def engine(model: Path, tasks: Iterator[Task], workers: int) -> Iterator[Shard]:
+        parser = Parser.load(model)
         for number, task in enumerate(tasks):
             if number == count:
                 raise KeyboardInterrupt

@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import biatt
 from biatt.corpus.manifest import Manifest, checksum_of, described_inputs, open_manifest
+from biatt.corpus.ray_engine import by_ray
 from biatt.corpus.records import FIELDS, Failure, Fields, Record, input_files, read_records
 from biatt.corpus.shards import Manner, Shard, Task, parse_shard
 from biatt.errors import ConfigError
 from biatt.kernel_choice import expect_much_work
 from biatt.named_models import find_model
-from biatt.options import CorpusFormat, CorpusInput, OnError, ParseOptions, check_names
+from biatt.options import CorpusFormat, CorpusInput, Engine, OnError, ParseOptions, check_names
 from biatt.parsed_sources import NoProgress, Progress
-from biatt.parser import Parser, load
+from biatt.parser import load
 from biatt.threads import windows
 from biatt.workers import Workers, number_of_workers
 
@@ -48,6 +49,7 @@ def parse_corpus(
     format: CorpusFormat = "conllu",
     shard_characters: int = SHARD_CHARACTERS,
     workers: int = 1,
+    engine: Engine = "processes",
     resume: bool = False,
     on_error: OnError = "stop",
     offsets: bool = False,
@@ -59,12 +61,13 @@ def parse_corpus(
     A shard has consecutive documents of about `shard_characters` characters and is written by one of the
     `workers`, 0 for one on each core; its bytes do not depend on their number. With `resume`, a run that has
     ended early goes on: what is finished is not done again. A document that cannot be parsed ends the run,
-    or, with on_error="skip", is noted in the manifest. The other options are those of `Parser.parse`.
+    or, with on_error="skip", is noted in the manifest. The engine "ray" runs the workers on a cluster. The
+    other options are those of `Parser.parse`.
     """
     check_names(options)
     if shard_characters < 1:
         raise ConfigError(f"A shard must have at least 1 character, not {shard_characters}.")
-    folder, files = Path(folder), input_files(inputs)
+    folder, files = Path(folder).absolute(), input_files(inputs)
     _check_apart(folder, files)
     chosen = options.get("confidence", False)
     options["confidence"] = chosen or format != "conllu"
@@ -79,7 +82,8 @@ def parse_corpus(
     with open_manifest(folder, run, resume=resume) as manifest:
         reader = Reader(files, input, fields, progress or NoProgress())
         tasks = _tasks(reader.records(), manner, shard_characters, manifest)
-        with closing(by_processes(load(model), tasks, workers)) as shards:
+        run_tasks = by_ray if engine == "ray" else by_processes
+        with closing(run_tasks(find_model(model).resolve(), tasks, workers)) as shards:
             for shard in shards:
                 manifest.add(shard)
                 reader.advance(shard.words)
@@ -87,9 +91,9 @@ def parse_corpus(
         return _totals(manifest)
 
 
-def by_processes(parser: Parser, tasks: Iterator[Task], workers: int) -> Generator[Shard, None, None]:
+def by_processes(model: Path, tasks: Iterator[Task], workers: int) -> Generator[Shard, None, None]:
     """The finished shards, as they are finished."""
-    count = number_of_workers(workers)
+    count, parser = number_of_workers(workers), load(model)
     if count == 1:
         for task in tasks:
             yield parse_shard(parser, task)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from biatt.options import CorpusFormat, CorpusInput, OnError
+from biatt.options import CorpusFormat, CorpusInput, Engine, OnError
 from biatt.verbs.options import Model, Workers, input_option, output_option, running_option
 from biatt.verbs.parse import (
     Confidence,
@@ -47,6 +47,12 @@ Format = Annotated[
 ShardCharacters = Annotated[
     int, output_option(min=1, metavar="N", help="Characters of text in a shard, about.")
 ]
+EngineOption = Annotated[
+    Engine,
+    running_option(
+        "--engine", help="Processes of this machine, or Ray, on this machine or the cluster of RAY_ADDRESS."
+    ),
+]
 Resume = Annotated[
     bool, running_option("--resume", help="Go on with a run that has ended early; what is finished stays.")
 ]
@@ -76,6 +82,7 @@ def corpus(
     retag: Retag = False,
     keep_heads: KeepHeads = False,
     workers: Workers = 1,
+    engine: EngineOption = "processes",
     resume: Resume = False,
     on_error: OnErrorOption = "stop",
 ) -> None:
@@ -99,6 +106,7 @@ def corpus(
             format=format,
             shard_characters=shard_characters,
             workers=workers,
+            engine=engine,
             resume=resume,
             on_error=on_error,
             offsets=offsets,
