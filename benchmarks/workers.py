@@ -103,13 +103,14 @@ def measure(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
 
 def divided(paragraphs: Sequence[str], words: int, parts: int) -> list[str]:
     """As many texts of about the same number of words, together about `words`; paragraphs come again."""
+    paragraphs = [paragraph for paragraph in paragraphs if paragraph.split()]
     sizes = [len(paragraph.split()) for paragraph in paragraphs]
     result, at = [], 0
     for _ in range(parts):
         chosen, size = [], 0
         while size < words / parts:
             chosen.append(paragraphs[at % len(paragraphs)])
-            size += max(1, sizes[at % len(paragraphs)])
+            size += sizes[at % len(paragraphs)]
             at += 1
         result.append("\n\n".join(chosen))
     return result

@@ -18,6 +18,7 @@ BENCHMARK = Path(__file__).parents[1] / "benchmarks" / "given_columns.py"
 pytestmark = pytest.mark.skipif(not BENCHMARK.is_file(), reason="benchmarks are not part of the package")
 
 
+@pytest.mark.slow
 def test_every_subset_is_scored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     random_parser().save(tmp_path / "model")
     write(generate(20, seed=7), tmp_path / "gold.conllu")

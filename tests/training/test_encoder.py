@@ -87,12 +87,6 @@ def test_the_features_of_parsing_are_those_of_training(
     np.testing.assert_allclose(numbers.std(0), 1, atol=0.05)
 
 
-def test_threads_do_not_change_the_parse(frozen: Path) -> None:
-    parser, sentences = Parser.load(frozen), generate(300, seed=3)
-    one, two = (list(parser.parse(sentences, threads=threads)) for threads in (1, 2))
-    assert [sentence.heads for sentence in one] == [sentence.heads for sentence in two]
-
-
 @pytest.mark.parametrize("config", [FROZEN, TUNED], ids=["frozen", "tuned"])
 def test_a_resumed_training_gives_the_same_model(
     config: Config, treebank: Path, encoder: Path, tmp_path: Path, request: pytest.FixtureRequest

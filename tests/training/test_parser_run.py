@@ -392,11 +392,12 @@ def test_parser_learns_from_silver_text_what_gold_does_not_show(tmp_path: Path) 
         [
             *("hidden=24", "pair_hidden=4", "epochs=8", "least_batches=0", "affixes=1", "columns=form"),
             *("rate=0.01", "batch_words=50", "clip=1", "dropout=0", "word_dropout=0", "smoothing=0"),
-            *("average=1", "silver_ratio=40", "silver_min_count=1", "gold_epochs=2"),
+            "average=1",
         ],
     )
-    options = {"dev": tmp_path / "dev", "config": config}
-    train(tmp_path / "gold", out=tmp_path / "without", **options)
-    train(tmp_path / "gold", out=tmp_path / "with", silver=[tmp_path / "silver"], **options)
+    of_silver = with_settings(config, ["silver_ratio=40", "silver_min_count=1", "gold_epochs=2"])
+    gold, silver, dev = (tmp_path / name for name in ("gold", "silver", "dev"))
+    train(gold, dev=dev, out=tmp_path / "without", config=config)
+    train(gold, dev=dev, out=tmp_path / "with", config=of_silver, silver=[silver])
     assert best_record(tmp_path / "without")["dev_las"] < 0.2
     assert best_record(tmp_path / "with")["dev_las"] > 0.35

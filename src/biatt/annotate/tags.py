@@ -184,6 +184,8 @@ def labels_of(sentences: Sequence[Sentence]) -> Labels:
 def with_combinations(labels: Labels, sentences: Sequence[Sentence]) -> Labels:
     """The labels with the combinations of tags that words of a treebank have, beside those known already."""
     kinds = sum(kind != "lemma" for kind in labels.kinds)
+    if not kinds:
+        return labels
     words = [gold_labels(sentence, labels)[:, :kinds] for sentence in sentences]
     numbers = np.concatenate([labels.combinations.reshape(-1, kinds), *words])
     known = numbers[(numbers != NO_LABEL).all(-1)]
