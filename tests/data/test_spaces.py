@@ -39,3 +39,17 @@ def test_other_space_is_read_from_misc() -> None:
     assert (space_before("A=1|SpacesBefore=\\t"), space_before("_")) == ("\t", "")
     assert text_in("10 000", "SpacesInToken=10\\s\\s000") == "10  000"
     assert text_in("10 000", "_") == "10 000"
+
+
+@pytest.mark.parametrize(
+    ("misc", "space"),
+    [
+        (r"SpacesAfter=\u00A0", "\u00a0"),
+        (r"SpacesAfter=\s\u2003", " \u2003"),
+        ("SpacesAfter=No", ""),
+        (r"SpacesAfter=\ud800", r"\ud800"),  # half of a character stays as it is
+    ],
+)
+def test_space_that_treebanks_write_otherwise(misc: str, space: str | None) -> None:
+    assert space_after(misc) == space
+    assert space_before(misc.replace("After", "Before")) == (space or "")
