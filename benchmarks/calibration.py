@@ -28,8 +28,8 @@ from biatt.decode.distribution import TreeDistribution
 from biatt.decode.temperature import lowest_point
 from biatt.errors import BiattError
 from biatt.evaluation.calibration import Calibration, calibration_error, largest_error
-from biatt.fit_confidence import FOLDS, ConfidenceFit
 from biatt.parser import Parser
+from biatt.parsing.fit_confidence import FOLDS, ConfidenceFit
 
 HERE = Path(__file__).parent
 LENGTHS = 10, 20, 40  # words up to which sentences share a temperature

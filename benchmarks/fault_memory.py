@@ -92,7 +92,8 @@ def soak_service(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
             if time.monotonic() > start + options.minutes * 60 * WARM_SHARE:
                 memory.append(_resident_mib(process.pid))
         process.terminate()
-    figures = {f"answers_{code}": f"{count:,}" for code, count in sorted(answers.items())}
+    figures: dict[str, Any] = {"minutes": options.minutes}
+    figures |= {f"answers_{code}": f"{count:,}" for code, count in sorted(answers.items())}
     return _flat([size for size in memory if size], figures)
 
 

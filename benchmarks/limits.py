@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from biatt.config import ParserConfig
-from biatt.weights import parser_shapes
+from biatt.models.weights import parser_shapes
 
 # What each weight multiplies: every position (ROOT included) or every word.
 PER_POSITION = ("P", "memory.W", "memory.U", "F", "U", "C")

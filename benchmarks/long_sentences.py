@@ -34,7 +34,7 @@ TASKS = ("mst", "projective", "confidence")
 PROGRAM = """
 import json, resource, sys, time
 import numpy as np
-from biatt.threads import one_matrix_thread
+from biatt.machine.threads import one_matrix_thread
 from biatt import decode
 from biatt.data.scores import Scores, log_softmax
 from biatt.decode.confidence import SentenceConfidence

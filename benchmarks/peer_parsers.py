@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from importlib.metadata import version
@@ -24,32 +23,12 @@ BATCH_TOKENS = 5000  # SuPar's and Stanza's own default
 
 
 def udpipe(train: str, dev: str) -> Paths:
-    from ufal.udpipe import InputFormat, Model, ProcessingError, Sentence, Sentences, Trainer
+    from udpipe_models import read_sentences, train_model
+    from ufal.udpipe import ProcessingError
 
-    def read(path: str, limit: int | None = None) -> list[Any]:
-        with open(path, encoding="utf-8") as file:
-            reader, error = InputFormat.newConlluInputFormat(), ProcessingError()
-            reader.setText(file.read())
-        found: list[Any] = []
-        while limit is None or len(found) < limit:
-            sentence = Sentence()
-            if not reader.nextSentence(sentence, error):
-                break
-            found.append(sentence)
-        return found
-
-    data, error = Sentences(), ProcessingError()
-    for sentence in read(train, UDPIPE_TRAINING_SENTENCES):
-        data.append(sentence)
     options = "iterations=1;embedding_upostag=20;embedding_feats=20;embedding_form=50;embedding_deprel=20"
-    trained = Trainer.train("morphodita_parsito", data, Sentences(), "none", "none", options, error)
-    if error.occurred():
-        raise RuntimeError(error.message)
-    with tempfile.NamedTemporaryFile() as file:
-        file.write(trained)
-        file.flush()
-        model = Model.load(file.name)
-    sentences = read(dev)
+    model, _ = train_model(read_sentences(train, UDPIPE_TRAINING_SENTENCES), [], parser=options)
+    sentences = read_sentences(dev)
 
     def parse(beam: int) -> Callable[[], object]:
         def run() -> None:

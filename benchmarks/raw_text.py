@@ -27,8 +27,8 @@ from biatt.decode.confidence import unfitted_confidence
 from biatt.errors import BiattError
 from biatt.evaluation.calibration import calibrate, calibration_error
 from biatt.evaluation.metrics import evaluate
-from biatt.kernel_choice import require_compiled
-from biatt.named_models import find_model
+from biatt.machine.kernel_choice import require_compiled
+from biatt.models.named_models import find_model
 from biatt.parser import Parser
 
 HERE = Path(__file__).parent

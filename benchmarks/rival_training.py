@@ -12,7 +12,6 @@ import copy
 import json
 import random
 import sys
-import tempfile
 import time
 from collections import Counter
 from importlib.metadata import version
@@ -33,39 +32,17 @@ PAD, UNKNOWN, ROOT = 0, 1, 2
 Trees = list[tuple[list[int], list[str]]]
 
 
-def read_udpipe(path: str) -> Any:
-    """The sentences of a CoNLL-U file as UDPipe holds them."""
-    from ufal.udpipe import InputFormat, ProcessingError, Sentence, Sentences
-
-    found, error = Sentences(), ProcessingError()
-    reader = InputFormat.newConlluInputFormat()
-    with open(path, encoding="utf-8") as file:
-        reader.setText(file.read())
-    sentence = Sentence()
-    while reader.nextSentence(sentence, error):
-        found.append(sentence)
-        sentence = Sentence()
-    return found
-
-
 def udpipe(train: str, dev: str, test: str, iterations: float) -> tuple[Trees, dict[str, Any]]:
     """UDPipe's transition-based parser, beam 5: form, UPOS and FEATS."""
-    from ufal.udpipe import Model, ProcessingError, Trainer
+    from udpipe_models import read_sentences, train_model
+    from ufal.udpipe import ProcessingError
 
     error, options = ProcessingError(), f"iterations={iterations:.0f};{UDPIPE_OPTIONS}"
     if any([row[6] for row in rows].count("0") > 1 for rows in sentences_of(train)):
         options += ";single_root=0"  # it would refuse the treebank
-    trained = Trainer.train(
-        "morphodita_parsito", read_udpipe(train), read_udpipe(dev), "none", "none", options, error
-    )
-    if error.occurred():
-        raise RuntimeError(error.message)
-    with tempfile.NamedTemporaryFile() as file:
-        file.write(trained)
-        file.flush()
-        model = Model.load(file.name)
+    model, _ = train_model(read_sentences(train), read_sentences(dev), parser=options)
     trees = []
-    for sentence in read_udpipe(test):
+    for sentence in read_sentences(test):
         if not model.parse(sentence, "beam_search=5", error):
             raise RuntimeError(error.message)
         words = [sentence.words[i] for i in range(1, sentence.words.size())]

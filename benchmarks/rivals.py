@@ -23,7 +23,7 @@ from biatt.data.files import replacing
 from biatt.data.sentence import Sentence
 from biatt.errors import BiattError
 from biatt.evaluation.metrics import evaluate
-from biatt.model_folder import METRICS
+from biatt.models.model_folder import METRICS
 from biatt.parser import load
 from biatt.training.treebank import read_treebank
 

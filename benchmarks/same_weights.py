@@ -22,9 +22,9 @@ from pathlib import Path
 
 from run import PACKAGES, commit, cores, cpu_name, save
 
-from biatt.compiled import LANES
 from biatt.data.conll import write
 from biatt.data.toy_treebank import generate
+from biatt.machine.compiled import LANES
 
 SETTINGS = ("hidden=32", "epochs=12", "schedule=linear")
 TRAIN = "import sys; from biatt.cli import main; sys.exit(main())"

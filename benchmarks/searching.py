@@ -10,7 +10,7 @@ from typing import Any
 from timing import interleaved
 from workload import Workload
 
-from biatt.search_file import count_file, search_file
+from biatt.parsing.search_file import count_file, search_file
 
 # From a word alone to chains, negation and alternatives.
 PATTERNS = (

@@ -23,16 +23,16 @@ from biatt import decode
 from biatt.data.conll import read, write
 from biatt.data.sentence import Sentence
 from biatt.encoding.batches import Batch, by_length, collate, shuffled
+from biatt.machine.threads import run
 from biatt.network.autograd import FUSED, in_threads
 from biatt.network.losses import log_likelihood
 from biatt.network.model import BiAtt
 from biatt.network.operations import PLAIN
 from biatt.parser import Parser
-from biatt.parts import WINDOW_SENTENCES
+from biatt.parsing.parts import WINDOW_SENTENCES
+from biatt.parsing.scorer import BATCH_WORDS
 from biatt.presets import PRESETS
-from biatt.scorer import BATCH_WORDS
-from biatt.threads import run
-from biatt.training.optimiser import Adam
+from biatt.training.optimiser import CompiledAdam
 
 Results = dict[str, Any]
 
@@ -360,7 +360,7 @@ def _steps(
     size = {"rows": vocabulary.size, "relations": len(vocabulary.relations)}
     network = BiAtt(config.model, **size, operations=FUSED if fused else PLAIN).train()
     network.load_state_dict({name: torch.tensor(value) for name, value in parser.weights.items()})
-    adam = Adam(dict(network.named_parameters()), config.training, threads=threads)
+    adam = CompiledAdam(dict(network.named_parameters()), config.training, threads=threads)
 
     def run() -> None:
         with in_threads(threads):

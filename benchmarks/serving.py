@@ -30,8 +30,8 @@ import biatt
 from biatt.data.files import replacing
 from biatt.data.sentence import Sentence
 from biatt.data.toy_treebank import generate
-from biatt.kernel_choice import require_compiled
-from biatt.parse_file import parse_file
+from biatt.machine.kernel_choice import require_compiled
+from biatt.parsing.parse_file import parse_files
 
 HERE = Path(__file__).parent
 MAIN = "import sys; sys.argv[0] = 'biatt'; from biatt.cli import main; main()"
@@ -185,7 +185,7 @@ def parsing_speed(parser: biatt.Parser, sentences: list[list[str]], folder: Path
     copies = 1 + PARSED_WORDS // sum(map(len, sentences))
     source.write_text("".join(" ".join(words) + "\n" for words in sentences * copies))
     begin = time.perf_counter()
-    parse_file(parser, source, folder / "parsed.jsonl", input="tokens")
+    parse_files(parser, [([source], folder / "parsed.jsonl")], input="tokens")
     return copies * sum(map(len, sentences)) / (time.perf_counter() - begin)
 
 

@@ -26,7 +26,7 @@ from long_sentences import SOURCE, processor
 from timing import rounded
 
 from biatt.data.files import replacing
-from biatt.warm_up import warm_up
+from biatt.parsing.warm_up import warm_up
 
 TEXT = "My sister bought a new bike because the old one was stolen."
 PROGRAM = "import sys; sys.argv[0] = 'biatt'; from biatt.cli import main; main()"

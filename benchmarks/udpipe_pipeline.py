@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import json
 import sys
-import tempfile
 import time
 from importlib.metadata import version
 from pathlib import Path
 
 from peer_parsers import sentences_of
-from rival_training import read_udpipe
-from ufal.udpipe import Model, Pipeline, ProcessingError, Trainer
+from udpipe_models import read_sentences, train_model
+from ufal.udpipe import Pipeline, ProcessingError
 
 DEFAULTS = ""
 
@@ -25,16 +24,10 @@ def main(train: str, dev: str, raw: str, out: str) -> None:
     started, error = time.process_time(), ProcessingError()
     several_roots = any([row[6] for row in rows].count("0") > 1 for rows in sentences_of(train))
     parser = "single_root=0" if several_roots else DEFAULTS  # else it would refuse the treebank
-    trained = Trainer.train(
-        "morphodita_parsito", read_udpipe(train), read_udpipe(dev), DEFAULTS, DEFAULTS, parser, error
+    model, size = train_model(
+        read_sentences(train), read_sentences(dev), tokeniser=DEFAULTS, tagger=DEFAULTS, parser=parser
     )
-    if error.occurred():
-        raise RuntimeError(error.message)
     spent = time.process_time() - started
-    with tempfile.NamedTemporaryFile() as file:
-        file.write(trained)
-        file.flush()
-        model = Model.load(file.name)
     text = Path(raw).read_text(encoding="utf-8")
     pipeline, started = (
         Pipeline(model, "tokenizer", Pipeline.DEFAULT, Pipeline.DEFAULT, "conllu"),
@@ -45,7 +38,7 @@ def main(train: str, dev: str, raw: str, out: str) -> None:
     if error.occurred():
         raise RuntimeError(error.message)
     Path(out).write_text(parsed, encoding="utf-8")
-    about = {"version": version("ufal.udpipe"), "parser": parser, "bytes": len(trained)}
+    about = {"version": version("ufal.udpipe"), "parser": parser, "bytes": size}
     print("\n" + json.dumps({**about, "training_cpu_seconds": spent, "cpu_seconds": seconds}))
 
 

@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import json
 import sys
-import tempfile
 import time
 from importlib.metadata import version
 from pathlib import Path
 
-from rival_training import read_udpipe
-from ufal.udpipe import Model, OutputFormat, Pipeline, ProcessingError, Trainer
+from udpipe_models import read_sentences, train_model
+from ufal.udpipe import OutputFormat, Pipeline, ProcessingError
 
 TOKENISER = "epochs=20;batch_size=50;learning_rate=0.005;dimension=24;dropout=0.1"
 TAGGER = "models=1;iterations=2"
@@ -24,17 +23,10 @@ TAGGER = "models=1;iterations=2"
 
 def main(train: str, dev: str, raw: str, tokens: str, out_raw: str, out_tokens: str) -> None:
     started, error = time.process_time(), ProcessingError()
-    trained = Trainer.train(
-        "morphodita_parsito", read_udpipe(train), read_udpipe(dev), TOKENISER, TAGGER, "none", error
+    model, size = train_model(
+        read_sentences(train), read_sentences(dev), tokeniser=TOKENISER, tagger=TAGGER, parser="none"
     )
-    if error.occurred():
-        raise RuntimeError(error.message)
     spent = time.process_time() - started
-    with tempfile.NamedTemporaryFile() as file:
-        file.write(trained)
-        file.flush()
-        model = Model.load(file.name)
-
     took = {}
     text = Path(raw).read_text(encoding="utf-8")
     for name, source, tag in (
@@ -46,16 +38,13 @@ def main(train: str, dev: str, raw: str, tokens: str, out_raw: str, out_tokens: 
         took[name] = time.process_time() - started
     Path(out_raw).write_text(parsed, encoding="utf-8")
     writer, lines = OutputFormat.newOutputFormat("conllu"), []
-    for sentence in read_udpipe(tokens):
+    for sentence in read_sentences(tokens):
         if not model.tag(sentence, Pipeline.DEFAULT, error):
             raise RuntimeError(error.message)
         lines.append(writer.writeSentence(sentence))
     Path(out_tokens).write_text("".join(lines), encoding="utf-8")
     about = {"version": version("ufal.udpipe"), "tokeniser": TOKENISER, "tagger": TAGGER}
-    print(
-        "\n"
-        + json.dumps({**about, "bytes": len(trained), "training_cpu_seconds": spent, "cpu_seconds": took})
-    )
+    print("\n" + json.dumps({**about, "bytes": size, "training_cpu_seconds": spent, "cpu_seconds": took}))
 
 
 if __name__ == "__main__":

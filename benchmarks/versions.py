@@ -1,4 +1,4 @@
-"""Compare the parsing speed of two versions of the package, in turn: writes versions.json.
+"""Compare the parsing speed of this version of the package with others, in turn: writes versions.json.
 
 Each version runs in a process of its own, which stays, so that both are warm and meet the same neighbours.
 A model that is given by name is the version's own: `en` is what each of them has bundled.
@@ -11,12 +11,13 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from run import cpu_name
+from run import commit, cpu_name
 from timing import rounded
 
 import biatt
@@ -53,6 +54,7 @@ for line in sys.stdin:
     tasks[line.strip()]()
     print(time.process_time() - start, flush=True)
 """
+PROCESSOR = "NUMBA_CPU_NAME", "BIATT_LANES", "OPENBLAS_CORETYPE"  # that take the place of this one
 TASKS = ("text", "text file", "CoNLL-U file")
 
 
@@ -82,50 +84,57 @@ class Version:
         self._process.communicate()
 
 
-def compare(before: Path, after: Path, model: str, treebank: Path, *, repeats: int) -> dict[str, Any]:
-    """For each task, the median processor time of both versions, and that of the quotients of a round."""
+def compare(
+    before: Sequence[Path], after: Path, model: str, treebank: Path, *, tasks: Sequence[str], repeats: int
+) -> dict[str, Any]:
+    """For each task, the median processor time of each version, and that of the quotients of a round."""
     with TemporaryDirectory() as folder:
         raw = Path(folder) / "text.txt"
         raw.write_bytes(raw_text(biatt.read(treebank)).encode())
-        versions = [Version(source, model, treebank, raw) for source in (before, after)]
-        return _compared(versions, repeats)
-
-
-def _compared(versions: list[Version], repeats: int) -> dict[str, Any]:
-    results: dict[str, Any] = {}
-    for task in TASKS:
+        versions = [Version(source, model, treebank, raw) for source in (*before, after)]
+        names = [source.name for source in before]
+        results = {task: _compared(task, versions, names, repeats) for task in tasks}
         for version in versions:
-            version.seconds(task)
-        rounds = []
-        for number in range(repeats):  # each is first in turn
-            first, second = versions if number % 2 == 0 else versions[::-1]
-            pair = first.seconds(task), second.seconds(task)
-            rounds.append(pair if number % 2 == 0 else pair[::-1])
-        results[task] = {
-            "before_cpu_seconds": median(a for a, _ in rounds),
-            "after_cpu_seconds": median(b for _, b in rounds),
-            "after_over_before": median(b / a for a, b in rounds),
-        }
+            version.close()
+        return results
+
+
+def _compared(task: str, versions: list[Version], names: list[str], repeats: int) -> dict[str, Any]:
+    """The last version is the one that the others, which have names, are compared with."""
     for version in versions:
-        version.close()
+        version.seconds(task)
+    rounds = []
+    for number in range(repeats):  # each is first in turn
+        order = versions if number % 2 == 0 else versions[::-1]
+        seconds = [version.seconds(task) for version in order]
+        rounds.append(seconds if number % 2 == 0 else seconds[::-1])
+    results: dict[str, Any] = {"after_cpu_seconds": median(after for *_, after in rounds)}
+    for place, name in enumerate(names):
+        results[name] = {
+            "cpu_seconds": median(seconds[place] for seconds in rounds),
+            "after_over_before": median(seconds[-1] / seconds[place] for seconds in rounds),
+        }
     return results
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
-        "before", type=Path, help="source tree of the version to compare with; its name is noted"
+        "before", type=Path, nargs="+", help="source trees of versions to compare with; their names are noted"
     )
+    parser.add_argument("--tasks", choices=TASKS, nargs="+", default=TASKS)
     parser.add_argument("--treebank", type=Path, required=True, help="CoNLL-U file")
     parser.add_argument("--model", default="en")
     parser.add_argument("--repeats", type=int, default=11)
     parser.add_argument("--note", default="", help="what else ran on the machine")
     parser.add_argument("--out", type=Path, default=HERE, help="folder of versions.json")
     options = parser.parse_args()
-    before = options.before.resolve()
-    results = compare(before, HERE.parent, options.model, options.treebank.resolve(), repeats=options.repeats)
-    names = {"before": before.name, "after": HERE.parent.name, "model": options.model}
-    names |= {"repeats": options.repeats, "cpu": cpu_name(), "load": os.getloadavg()[0], "note": options.note}
+    before = [source.resolve() for source in options.before]
+    how = {"tasks": options.tasks, "repeats": options.repeats}
+    results = compare(before, HERE.parent, options.model, options.treebank.resolve(), **how)
+    names = {"after": commit(), "model": options.model, "repeats": options.repeats, "cpu": cpu_name()}
+    names |= {name: os.environ[name] for name in PROCESSOR if name in os.environ}
+    names |= {"load": os.getloadavg()[0], "note": options.note}
     text = json.dumps(rounded({**names, **results}), indent=2)
     (options.out / "versions.json").write_text(text + "\n", encoding="utf-8")
     print(text)

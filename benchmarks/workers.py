@@ -1,10 +1,11 @@
 """Two workers against one, and against two processes that know nothing of each other; and their memory.
 
-    python benchmarks/workers.py --text FILE [--words 400000] [--repeats 3] [--workers 2] [--model en]
+    python benchmarks/workers.py --text FILE [--words 180000] [--minutes 3] [--workers 2] [--model en]
 
 FILE is raw text; it is repeated, or cut, to about so many words. Each round parses it by `biatt parse` with
 one worker and with several, then a part of it by each of as many processes at once, which is the machine's
-own limit. All start anew, so that loading the model counts. It writes workers.json.
+own limit. All start anew, so that loading the model counts. There are at least two rounds, and others as long
+as they are expected to end within the minutes. It writes workers.json.
 """
 
 from __future__ import annotations
@@ -29,7 +30,9 @@ from biatt.data.files import reading
 
 HERE = Path(__file__).parent
 COMMAND = [sys.executable, "-c", "from biatt.cli import main; main()", "parse"]
-SAMPLE_SECONDS = 0.1
+SAMPLE_SECONDS = 0.3
+LEAST_ROUNDS = 2
+LONGEST_WORD = 12  # characters with the space after it, more than on average
 
 
 class Run(NamedTuple):
@@ -48,8 +51,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--text", type=Path, required=True, help="raw text")
-    parser.add_argument("--words", type=int, default=400_000)
-    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--words", type=int, default=180_000)
+    parser.add_argument("--minutes", type=float, default=3)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--model", default="en")
     parser.add_argument("--note", default="", help="what else ran on the machine")
@@ -59,7 +62,8 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 def measure(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     with reading(options.text) as stream:
-        paragraphs = stream.read().decode().split("\n\n")
+        text = stream.read(options.words * LONGEST_WORD).decode(errors="ignore")
+        paragraphs = text.split("\n\n")
     parts = divided(paragraphs, options.words, options.workers)
     files = [folder / f"part{i}.txt" for i in range(len(parts))]
     for file, part in zip(files, parts, strict=True):
@@ -78,8 +82,13 @@ def measure(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
         "independent": [parse(file, 1) for file in files],
     }
     load_before = os.getloadavg()[0]
-    run(paths["one"])  # to warm up
-    rounds = [{name: run(commands) for name, commands in paths.items()} for _ in range(options.repeats)]
+    begin = time.perf_counter()
+    small = folder / "small.txt"
+    small.write_text(parts[0][: len(parts[0]) // 20], encoding="utf-8")
+    run([parse(small, 1)])  # files that all read are in memory then
+    rounds: list[dict[str, Run]] = []
+    while len(rounds) < LEAST_ROUNDS or _expected_end(begin, len(rounds)) < options.minutes * 60:
+        rounds.append({name: run(commands) for name, commands in paths.items()})
     written = [(folder / f"whole-{n}.conllu").read_bytes() for n in (1, options.workers)]
     if written[0] != written[1]:
         raise SystemExit("The workers have written other bytes than one process.")
@@ -94,11 +103,16 @@ def measure(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
             "model": str(options.model),
             "words": words,
             "workers": options.workers,
-            "repeats": options.repeats,
+            "rounds": len(rounds),
         },
         "summary": summary(rounds, words, options.workers),
         "rounds": [{name: one._asdict() for name, one in of_round.items()} for of_round in rounds],
     }
+
+
+def _expected_end(begin: float, rounds: int) -> float:
+    """Seconds from the beginning to the end of one round more."""
+    return (time.perf_counter() - begin) * (rounds + 1) / rounds
 
 
 def divided(paragraphs: Sequence[str], words: int, parts: int) -> list[str]:

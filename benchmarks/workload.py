@@ -14,7 +14,7 @@ from biatt.data.conll import read, write
 from biatt.data.sentence import Sentence
 from biatt.encoding.vocabulary import Vocabulary
 from biatt.errors import BiattError
-from biatt.kernel_choice import require_compiled
+from biatt.machine.kernel_choice import require_compiled
 from biatt.network.model import BiAtt
 from biatt.parser import Parser
 from biatt.presets import preset

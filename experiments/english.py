@@ -10,7 +10,9 @@ goes on.
     teacher    the same with the first six layers of the encoder, frozen
     silver     the text, annotated by the teacher
     student    the network of `joint`, wider, on silver text and the treebank
-    bundle     the student with known lemmas and a fitted confidence, packed: the bundled model `en`
+    further    the student, trained further on other silver text and the treebank
+    gold       that, trained further on the treebank alone, at a low rate
+    bundle     that with known lemmas and a fitted confidence, packed: the bundled model `en`
     encoder    a model with all layers of the encoder, for accuracy without regard to speed
 
 Large files go to --runs. `english/results.jsonl` gets a line for each model, with its dev scores, its size,
@@ -46,7 +48,17 @@ STUDENT = (
     *("hidden=192", "embedding=128", "epochs=12", "silver_ratio=5", "noise=0.1", "state_limit=4"),
     *("dropout=0.2", "word_dropout=0.1", "smoothing=0.03", "tag_weight=0.5"),
 )
-TEXT = "amalgum.tokens.txt.xz"  # a sentence a line, three million words
+FURTHER = (
+    *("epochs=9", "silver_ratio=6", "rate=0.001", "noise=0.1"),
+    *("dropout=0.2", "word_dropout=0.1", "smoothing=0.03", "tag_weight=0.5"),
+)
+GOLD = (
+    *("epochs=4", "least_batches=0", "average=2", "rate=0.0005", "noise=0.1"),
+    *("dropout=0.2", "word_dropout=0.1", "smoothing=0.03", "tag_weight=0.5"),
+)
+AMALGUM = "amalgum.tokens.txt.xz"  # a sentence a line, three million words: 30 parts
+WIKIPEDIA = "wikipedia.txt.xz"  # a paragraph a line
+AMALGUM_AGAIN, WIKIPEDIA_PARTS = 6, 14  # the parts of 100,000 words that `further` reads
 ENCODER = ("hidden=256", "epochs=15", "feature_layers=3,5,7,9,11")
 
 
@@ -57,20 +69,26 @@ class Data(NamedTuple):
     runs: Path
     processes: int
     bundled: Path
+    student: Path | str  # that is trained further
 
     def split(self, name: str) -> Path:
         (path,) = self.treebank.glob(f"*{name}.conllu*")
         return path
 
-    @property
-    def silver(self) -> Path:
-        return self.runs / "silver" / TEXT.partition(".")[0]
+    def silver(self, text: str) -> Path:
+        """The folder of a text's parts."""
+        return self.runs / "silver" / text.partition(".")[0]
+
+    def parts(self, text: str, count: int | None = None) -> list[Path]:
+        """The first annotated parts of a text."""
+        return sorted(self.silver(text).glob("*.conllu.gz"))[:count]
 
 
 def main(arguments: list[str] | None = None) -> None:
     options = _options(arguments)
     data = Data(
-        *(options.treebank, options.text, options.encoder, options.runs, options.processes, options.bundled)
+        *(options.treebank, options.text, options.encoder, options.runs, options.processes, options.bundled),
+        options.student or options.runs / "student",
     )
     data.runs.mkdir(parents=True, exist_ok=True)
     for step in options.steps or STEPS:
@@ -86,20 +104,30 @@ def teacher(data: Data) -> None:
 
 
 def silver(data: Data) -> None:
-    options = ["--input", "tokens", "--model", data.runs / "teacher", "--processes", data.processes]
-    _script("annotate", data.text / TEXT, data.silver, *options)
+    options = ["--model", data.runs / "teacher", "--processes", data.processes]
+    _script("annotate", data.text / AMALGUM, data.silver(AMALGUM), "--input", "tokens", *options)
+    options += ["--input", "text", "--last", WIKIPEDIA_PARTS]
+    _script("annotate", data.text / WIKIPEDIA, data.silver(WIKIPEDIA), *options)
 
 
 def student(data: Data) -> None:
-    files = sorted(data.silver.glob("*.conllu.gz"))
-    _train(data, "student", (*SHARED, *STUDENT), "--silver", *files, "--exclude", data.split("test"))
+    _train(data, "student", (*SHARED, *STUDENT), *_with_silver(data, data.parts(AMALGUM)))
+
+
+def further(data: Data) -> None:
+    files = [*data.parts(AMALGUM, AMALGUM_AGAIN), *data.parts(WIKIPEDIA, WIKIPEDIA_PARTS)]
+    _train(data, "further", FURTHER, "--start", data.student, *_with_silver(data, files))
+
+
+def gold(data: Data) -> None:
+    _train(data, "gold", GOLD, "--start", data.runs / "further")
 
 
 def bundle(data: Data) -> None:
-    with_lemmas, target = data.runs / "student-with-lemmas", data.bundled
+    with_lemmas, target = data.runs / "gold-with-lemmas", data.bundled
     words, card = HERE / "english_irregular.tsv", HERE / "en-card.md"
-    _script("lemmas", data.runs / "student", with_lemmas, data.split("train"), words)
-    _script("bundle", with_lemmas, target, card)
+    _script("lemmas", data.runs / "gold", with_lemmas, data.split("train"), words)
+    _script("bundle", with_lemmas, target, card, data.split("train"))
     _run(BIATT, "calibrate", data.split("dev"), "--fit", "--model", target)
     _keep({"name": "bundle", "settings": (), **_measured(target, data)})
 
@@ -108,12 +136,16 @@ def encoder(data: Data) -> None:
     _train(data, "encoder", (*SHARED, *ENCODER), *_with_encoder(data))
 
 
+def _with_silver(data: Data, files: list[Path]) -> list[object]:
+    return ["--silver", *files, "--exclude", data.split("test")]
+
+
 def _with_encoder(data: Data) -> list[object]:
     return ["--encoder", data.encoder, "--features", data.runs / "features"]
 
 
 STEPS: dict[str, Callable[[Data], None]] = {
-    step.__name__: step for step in (joint, teacher, silver, student, bundle, encoder)
+    step.__name__: step for step in (joint, teacher, silver, student, further, gold, bundle, encoder)
 }
 
 
@@ -198,6 +230,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--runs", type=Path, default=ROOT.parent / "runs" / "english", help="for large files")
     bundled = ROOT / "src" / "biatt" / "models" / "en"
     parser.add_argument("--bundled", type=Path, default=bundled, help="folder of the bundled model")
+    parser.add_argument("--student", help="model to train further; default: that of the step student")
     parser.add_argument("--processes", type=int, default=2, help="that annotate")
     return parser.parse_args(arguments)
 

@@ -1,4 +1,4 @@
-"""Objects that several test modules need: random parsers, taggers, tokenisers, networks, input,
+"""Objects that several test modules need: random parsers, tokenisers, networks, input,
 trees and results.
 
 No test module imports another. Only the functions that build torch networks import torch.
@@ -16,15 +16,12 @@ import pytest
 from hypothesis import strategies as st
 
 from biatt.annotate.multiword import Multiword
-from biatt.annotate.tagger import Tagger
 from biatt.annotate.tags import labels_of
 from biatt.annotate.tokeniser import LABELS, Characters, Tokeniser
 from biatt.config import (
     Config,
     EncoderConfig,
     ParserConfig,
-    TaggerConfig,
-    TaggerSettings,
     TokeniserSettings,
 )
 from biatt.data.raw_text import Paragraph
@@ -32,12 +29,11 @@ from biatt.data.scores import Scores, split_scores
 from biatt.data.sentence import Sentence
 from biatt.data.toy_treebank import generate
 from biatt.encoding.batches import Batch
-from biatt.encoding.labels import Labels
 from biatt.encoding.vocabulary import Encoded, Vocabulary
 from biatt.evaluation.results import Attachment, Ratio, Score
+from biatt.models.weights import FROZEN, NO_LABELS, labeller_shapes, packed_rows, parser_shapes
 from biatt.parser import Parser
 from biatt.recipes.records import Record, Scoring
-from biatt.weights import FROZEN, NO_LABELS, labeller_shapes, packed_rows, parser_shapes
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -46,7 +42,7 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
-# Parsers, taggers and tokenisers with random weights
+# Parsers and tokenisers with random weights
 
 TREEBANK = generate(60)
 CHARACTERS = Characters.build(
@@ -88,18 +84,6 @@ def random_parser(
     return Parser(config, vocabulary, weights, labels=labels, **options)
 
 
-def random_tagger(config: TaggerConfig | None = None, labels: Labels | None = None) -> Tagger:
-    """A tagger with random weights, for the labels of a toy treebank unless others are given."""
-    sentences = generate(40, seed=5)
-    model = config or TaggerConfig(hidden=6, affixes=2, layers=2)
-    vocabulary = Vocabulary.build(sentences, columns=("form",), min_count=1, affixes=model.affixes)
-    labels = labels or labels_of(sentences)
-    draw = np.random.default_rng(1)
-    shapes = labeller_shapes(model, rows=vocabulary.size, labels=labels.size)
-    weights = {name: draw.normal(0, 0.5, shape).astype(np.float32) for name, shape in shapes.items()}
-    return Tagger(TaggerSettings(model), vocabulary, labels, weights)
-
-
 def random_tokeniser(seed: int = 0, *, spaces: bool = False) -> Tokeniser:
     """A tokeniser with random weights: tokens and sentences end anywhere."""
     config = TokeniserSettings(EncoderConfig(hidden=6))
@@ -107,6 +91,13 @@ def random_tokeniser(seed: int = 0, *, spaces: bool = False) -> Tokeniser:
     draw = np.random.default_rng(seed)
     weights = {name: draw.normal(0, 1, shape).astype(np.float32) for name, shape in shapes.items()}
     return Tokeniser(config, CHARACTERS, Multiword.learned([("ab", ["a", "b"])]), weights, spaces=spaces)
+
+
+def random_pipeline(variant: dict[str, Any] | None = None, *, seed: int = 0, **options: Any) -> Parser:
+    """A parser of raw text that chooses tags and lemmas; its sentences, tags and trees are random."""
+    parser = random_parser({"tags": True, "columns": ("form",), **(variant or {})}, seed=seed, **options)
+    parser.tokeniser = random_tokeniser(seed)
+    return parser
 
 
 # Networks and their variants

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from biatt import warm_up
 from biatt.decode.distribution import TreeDistribution
 from biatt.encoding.batches import collate
 from biatt.network.autograd import FUSED
 from biatt.network.model import BiAtt
+from biatt.parsing import warm_up
 from builders import LARGER, RELATIONS, ROWS, TREEBANK, gradients, network, random_parser, random_sentences
 
 

@@ -16,7 +16,7 @@ from biatt.parser import Parser
 from biatt.service.app import make_app
 from biatt.service.limits import Limits
 from biatt.service.searching import find
-from builders import random_parser, random_tagger, random_tokeniser
+from builders import random_pipeline
 
 PATIENCE = 3600.0  # seconds: a busy machine is no failure
 
@@ -28,10 +28,7 @@ def patient(**limits: Any) -> Limits:
 
 def toy_parser(seed: int = 0) -> Parser:
     """A model of random weights that takes raw text."""
-    parser = random_parser(seed=seed)
-    parser.tokeniser = random_tokeniser()
-    parser.tagger = random_tagger()
-    return parser
+    return random_pipeline(seed=seed)
 
 
 class Held:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import shutil
 import sys
 from pathlib import Path
@@ -128,11 +129,12 @@ def test_versions_are_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(sys, "argv", ["versions.py", *options, "--repeats", "2"])
     assert load("versions", monkeypatch).main() == 0
     found = json.loads((tmp_path / "versions.json").read_text())
-    assert [found.pop(name) for name in ("before", "after", "repeats")] == [FOLDER.parent.name] * 2 + [2]
-    assert found.pop("model") == "en"
-    found = {name: value for name, value in found.items() if name not in ("cpu", "load", "note")}
-    assert found.keys() == {"text", "text file", "CoNLL-U file"}
-    assert all(value > 0 for times in found.values() for value in times.values())
+    assert [found.pop(name) for name in ("model", "repeats")] == ["en", 2]
+    found = {name: found[name] for name in ("text", "text file", "CoNLL-U file")}
+    for times in found.values():
+        assert times.pop("after_cpu_seconds") > 0
+        assert times.keys() == {FOLDER.parent.name}
+        assert all(value > 0 for value in times[FOLDER.parent.name].values())
 
 
 @pytest.mark.slow
@@ -368,3 +370,14 @@ def test_start_is_timed_with_and_without_compiled_kernels(
     for kind in ("warm", "cold"):
         assert results["now"][kind]["cpu_seconds"] > 0
         assert results["now"][kind]["seconds"] > 0
+
+
+def test_the_overhead_of_ray_is_a_difference_within_a_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    engines = load("engines", monkeypatch)
+    figures = [((10, 20), (13, 24)), ((100, 20), (105, 26)), ((10, 21), (14, 26))]
+    rounds = [{"processes": engines.Run(*one), "ray": engines.Run(*other)} for one, other in figures]
+    summary = engines.summary(rounds)
+    assert (summary["processes_seconds"], summary["ray_seconds"]) == (10, 14)
+    assert (summary["overhead_seconds"], summary["overhead_processor_seconds"]) == (4, 5)
+    assert engines.processor_seconds(os.getpid()) > 0
+    assert engines.processor_seconds(1 << 30) == 0

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from biatt.parser import load
-from builders import random_parser, random_tagger, random_tokeniser
+from builders import random_pipeline
 
 SCRIPT = Path(__file__).parents[1] / "scripts" / "bundle"
 
@@ -21,19 +21,18 @@ def bundle(*arguments: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(not SCRIPT.is_file(), reason="the scripts are not part of the package")
 def test_bundled_model_is_small_and_has_a_card_without_paths(tmp_path: Path) -> None:
-    parser = random_parser(hidden=40)
-    parser.tagger, parser.tokeniser = random_tagger(), random_tokeniser()
+    parser = random_pipeline(hidden=40)
     parser.card = "| command | `biatt train --train /home/me/da/train.conllu` |\n"
     parser.save(tmp_path / "whole")
     (tmp_path / "card").write_text("Licence: CC BY \u2713\n", "utf-8")
     bundle(tmp_path / "whole", tmp_path / "small", tmp_path / "card")
     small = load(tmp_path / "small")
     assert small.card == "Licence: CC BY \u2713\n\n| command | `biatt train --train train.conllu` |\n"
-    assert (small.tagger is None, small.tokeniser is None) == (False, False)
-    for part in (".", "tagger", "tokeniser"):
+    assert small.tokeniser is not None
+    for part in (".", "tokeniser"):
         sizes = [(tmp_path / name / part / "model.safetensors").stat().st_size for name in ("whole", "small")]
         assert sizes[1] < 0.6 * sizes[0]
     bundle(tmp_path / "small", tmp_path / "again", tmp_path / "card")  # packed weights stay as they are
-    for part in (".", "tagger", "tokeniser"):
+    for part in (".", "tokeniser"):
         first, second = ((tmp_path / name / part / "model.safetensors") for name in ("small", "again"))
         assert first.read_bytes() == second.read_bytes()

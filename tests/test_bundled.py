@@ -14,7 +14,7 @@ import biatt
 from biatt import parser as parser_module
 from biatt.data.raw_text import raw_text
 from biatt.evaluation.metrics import evaluate
-from biatt.named_models import MODELS
+from biatt.models.named_models import MODELS
 from biatt.parser import Parser
 
 ROOT = Path(__file__).parents[1]

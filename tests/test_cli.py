@@ -55,7 +55,7 @@ def test_log_messages_are_printed_to_standard_error(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     message = "Compiling for this processor, once."
-    monkeypatch.setattr(cli, "app", lambda: logging.getLogger("biatt.compiled").info(message))
+    monkeypatch.setattr(cli, "app", lambda: logging.getLogger("biatt.machine.compiled").info(message))
     cli.main()
     assert capsys.readouterr() == ("", f"biatt: {message}\n")
 
@@ -66,7 +66,7 @@ def test_log_messages_do_not_need_a_standard_error(
 ) -> None:
     stream = io.StringIO()
     stream.close()
-    monkeypatch.setattr(cli, "app", lambda: logging.getLogger("biatt.compiled").info("Compiling."))
+    monkeypatch.setattr(cli, "app", lambda: logging.getLogger("biatt.machine.compiled").info("Compiling."))
     monkeypatch.setattr(sys, "stderr", stream if closed else None)
     cli.main()
     assert capsys.readouterr().out == ""

@@ -17,7 +17,6 @@ from biatt.config import (
     ParserConfig,
     ParserTrainingConfig,
     Settings,
-    TaggerSettings,
     TokeniserSettings,
     TrainingConfig,
     with_settings,
@@ -182,7 +181,7 @@ TYPES = {
 }
 
 
-@pytest.mark.parametrize("kind", [Config, TaggerSettings, TokeniserSettings])
+@pytest.mark.parametrize("kind", [Config, TokeniserSettings])
 def test_values_of_another_type_are_refused(kind: type[Settings]) -> None:
     settings = kind.from_json({"model": {}, "training": {}})
     for part in ("model", "training"):
@@ -211,9 +210,9 @@ def test_json_of_another_form_is_refused(data: Any) -> None:
 
 
 def test_parts_of_another_class_are_refused() -> None:
-    with pytest.raises(ConfigError, match="model must be a TaggerConfig"):
-        TaggerSettings(ParserConfig())
-    with pytest.raises(ConfigError, match="training must be a ParserTrainingConfig"):
+    with pytest.raises(ConfigError, match="model must be of the class EncoderConfig"):
+        TokeniserSettings(ParserConfig())
+    with pytest.raises(ConfigError, match="training must be of the class ParserTrainingConfig"):
         Config(training=TrainingConfig())  # type: ignore[arg-type]
 
 

@@ -26,6 +26,16 @@ ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 README = PAGES[0].read_text(encoding="utf-8")
 
+# What is in blocks. Text, JSON and nginx are output and settings; tests/service/test_serve_page.py runs R.
+LANGUAGES = {"python", "sh", "text", "json", "nginx", "r"}
+# What commands begin with that have tests of their own, or only install.
+ELSEWHERE = ("pip install ", "scripts/", "docker ")
+# Commands that need more than the treebank below, and what is run instead.
+APART = {
+    "biatt reproduce experiments/table3.toml --treebanks FOLDER": "the small recipe of the same page",
+    "biatt calibrate dev.conllu --model model --fit": "tests/verbs/test_score.py fits a model to 2,000 words",
+}
+
 # Blocks that import one of these run where it is installed.
 OPTIONAL = ("duckdb", "pandas", "polars", "spacy")
 
@@ -37,7 +47,7 @@ QUICK, QUICK_TOKENISER = (
 
 def shortened(command: str) -> str:
     """A command of a page, with settings that keep training short."""
-    if not command.startswith("biatt train --train"):
+    if not re.match(r"(torchrun .* -m )?biatt train --train", command):
         return command
     command = command.split("  #")[0]
     silver = " --set gold_epochs=0" if "--silver" in command else ""
@@ -52,7 +62,7 @@ def blocks(page: Path) -> list[tuple[str, str]]:
 def runs_here(language: str, block: str) -> bool:
     """All but installing and the scripts, which have tests of their own."""
     return language == "python" or (
-        language == "sh" and re.search(r"^biatt ", block, re.MULTILINE) is not None
+        language == "sh" and re.search(r"^(torchrun .* -m )?biatt ", block, re.MULTILINE) is not None
     )
 
 
@@ -127,6 +137,8 @@ def test_the_snippets_run_in_the_order_of_the_page(
     for language, block in blocks(page):
         if not runs_here(language, block):
             continue
+        if "pyspark" in block:  # tests/corpus/test_spark.py runs it
+            continue
         if any(f"import {library}" in block and find_spec(library) is None for library in OPTIONAL):
             continue
         if "--encoder" in block:
@@ -137,6 +149,24 @@ def test_the_snippets_run_in_the_order_of_the_page(
             assert capfd.readouterr().out.strip()
         else:
             run_commands(block, treebank, monkeypatch)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_no_command_is_left_out(page: Path) -> None:
+    """Whatever looks like a command is in a block that a test runs, or is named above."""
+    text = page.read_text(encoding="utf-8")
+    fences = re.findall(r"^[ >]*(?:```|~~~)", text, re.MULTILINE)
+    assert len(fences) == 2 * len(blocks(page)), "a block is indented or has no language"
+    assert {language for language, _ in blocks(page)} <= LANGUAGES
+    outside = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+    commands = re.findall(
+        r"^(?: {4,}|\t)(?:\$ *)?((?:biatt|curl|pip|python3?|scripts/\w+) .*)", outside, re.MULTILINE
+    )
+    for language, block in blocks(page):
+        if language == "sh" and not runs_here(language, block):
+            commands += block.splitlines()
+    called = ("curl ",) if page.name == "serve.md" else ()
+    assert {line for line in commands if not line.startswith((*ELSEWHERE, *called))} <= APART.keys()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -38,6 +38,8 @@ def english(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
         "SHARED": TINY,
         "TEACHER": ("hidden=5",),
         "STUDENT": ("gold_epochs=1", "silver_min_count=1"),
+        "FURTHER": ("epochs=2", "gold_epochs=1", "least_batches=0"),
+        "GOLD": ("epochs=2", "least_batches=0"),
         "RESULTS": tmp_path / "results",
         "_with_encoder": lambda data: [],
         "_run": in_this_process(module._run),
@@ -69,16 +71,18 @@ def test_steps_follow_each_other_and_are_not_repeated(
         write(generate(size, seed=seed), data / f"x-{split}.conllu")
     sentences = generate(6, seed=7)
     (data / "amalgum.tokens.txt.xz").write_text("".join(" ".join(s.forms) + "\n" for s in sentences))
+    (data / "wikipedia.txt.xz").write_text("".join(" ".join(s.forms) + "\n" for s in generate(6, seed=8)))
     options = ["--treebank", str(data), "--text", str(data), "--encoder", str(data), "--runs", str(runs)]
     options += ["--bundled", str(tmp_path / "en"), "--processes", "1"]
-    english.main(["joint", "teacher", "silver", "student", "bundle", *options])
-    assert len(list(runs.glob("silver/amalgum/*.conllu.gz"))) == 1
+    english.main(["joint", "teacher", "silver", "student", "further", "gold", "bundle", *options])
+    for text in ("amalgum", "wikipedia"):
+        assert len(list(runs.glob(f"silver/{text}/*.conllu.gz"))) == 1
     results = [json.loads(line) for line in (tmp_path / "results" / "results.jsonl").read_text().splitlines()]
-    names = ["joint", "teacher", "student", "bundle"]
+    names = ["joint", "teacher", "student", "further", "gold", "bundle"]
     assert [result["name"] for result in results] == names
     assert all(result["dev"]["gold tokens"]["Words"] == 100 for result in results)
     table = (tmp_path / "results" / "RESULTS.md").read_text().splitlines()
-    assert [line.split(" | ")[0] for line in table[-4:]] == [f"| {name}" for name in names]
+    assert [line.split(" | ")[0] for line in table[-6:]] == [f"| {name}" for name in names]
     assert "silver text" in (runs / "student" / "README.md").read_text().lower()
     bundled = biatt.load(tmp_path / "en")
     assert bundled("We laughed.")[0].forms[0] == "We"
@@ -89,7 +93,7 @@ def test_steps_follow_each_other_and_are_not_repeated(
     capfd.readouterr()
     english.main(["student", *options])
     assert "is already trained" in "".join(capfd.readouterr())
-    assert len((tmp_path / "results" / "results.jsonl").read_text().splitlines()) == 4
+    assert len((tmp_path / "results" / "results.jsonl").read_text().splitlines()) == 6
 
 
 def test_unknown_step_is_refused(english: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,8 +7,10 @@ import importlib
 import json
 import random
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -39,8 +41,19 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture
+def without_training(faults: ModuleType, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sections parse with a random model instead of one that they train."""
+    for name in ("fault_disk", "fault_kills"):
+        monkeypatch.setattr(importlib.import_module(name), "small_model", lambda _: model)
+
+
 def options(**values: object) -> argparse.Namespace:
-    return argparse.Namespace(**{"seed": 7, "model": "en", **values})
+    return argparse.Namespace(**{"seed": 7, "model": "en", "before": {}, **values})
+
+
+def last(found: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    return list(found)[-1]
 
 
 def test_changed_inputs_are_refused_in_one_sentence_or_round_trip(faults: ModuleType, tmp_path: Path) -> None:
@@ -90,9 +103,53 @@ def test_text_that_is_not_rebuilt_would_be_seen(faults: ModuleType, model: Path)
 
 
 @pytest.mark.slow
-def test_a_corpus_run_survives_kill_9(faults: ModuleType, model: Path, tmp_path: Path) -> None:
-    found = faults.SECTIONS["kill_corpus"](options(model=str(model), kills=2), tmp_path)
-    assert found["correct"] == found["tried"] == 2
+@pytest.mark.parametrize(("section", "kills"), [("kill_training", 2), ("kill_corpus", 3)])
+@pytest.mark.usefixtures("without_training")
+def test_what_was_killed_is_resumed_and_so_are_the_kills(
+    faults: ModuleType, tmp_path: Path, section: str, kills: int
+) -> None:
+    before = {"tried": 1, "correct": 1, "kills": {"the process": 1}}
+    found = last(faults.SECTIONS[section](options(kills=kills, before=before), tmp_path))
+    assert found["correct"] == found["tried"] == sum(found["kills"].values()) == kills
+
+
+@pytest.mark.slow
+def test_a_run_that_gives_something_else_would_be_seen(
+    faults: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    module = importlib.import_module("fault_kills")
+    finished = module.finished
+
+    def other(action: Any) -> Any:
+        done = finished(action)
+        (tmp_path / "model" / "config.json").write_text("{}")
+        return done
+
+    monkeypatch.setattr(module, "finished", other)
+    found = last(faults.SECTIONS["kill_training"](options(kills=1), tmp_path))
+    assert (found["tried"], found["correct"]) == (1, 0)
+    assert "kill 0 (the process)" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("without_training")
+def test_a_full_disk_is_one_sentence_and_the_old_files_stay(
+    faults: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = importlib.import_module("fault_disk")
+    cases = module._cases
+    monkeypatch.setattr(
+        module, "_cases", lambda folder: {k: v for k, v in cases(folder).items() if k in ("save", "corpus")}
+    )
+    monkeypatch.setattr(module, "MOST_LIMITS", 2)
+    found = last(faults.SECTIONS["disk"](options(before={"tried": 1, "correct": 1}), tmp_path))
+    assert found["correct"] == found["tried"] > 6
+    assert all(found["figures"].values())
+
+
+def test_limits_are_below_the_size_of_every_file(faults: ModuleType) -> None:
+    limits = importlib.import_module("fault_disk").limits
+    assert limits({"a": bytes(1000), "b": bytes(7)}) == [0, 1, 3, 6, 100, 500, 999]
 
 
 @pytest.mark.slow

@@ -18,7 +18,7 @@ TINY = ("hidden=4", "epochs=1", "least_batches=0", "tokeniser.epochs=1", "tokeni
 
 
 @pytest.fixture
-def languages(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
+def languages(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """The script, with networks that take a second to train, in this process."""
     spec = importlib.util.spec_from_file_location("languages", SCRIPT)
     assert spec
@@ -27,7 +27,6 @@ def languages(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
     spec.loader.exec_module(module)
     monkeypatch.setattr(module, "_biatt", lambda *words: app(list(map(str, words)), standalone_mode=False))
     monkeypatch.setattr(module, "SETTINGS", TINY)
-    monkeypatch.setattr(module, "RESULTS", tmp_path / "results")
     return module
 
 
@@ -54,7 +53,8 @@ def test_language_is_trained_measured_and_packaged_once(
         biatt.write(generate(12, seed=seed), folder / f"{split}.conllu")
     runs, packages = tmp_path / "runs", tmp_path / "packages"
     options = ["ga", "--treebanks", str(folder.parent), "--runs", str(runs), "--packages", str(packages)]
-    languages.main(options)
+    options += ["--results", str(tmp_path / "results")]
+    assert languages.main(options) == 0
     (result,) = map(json.loads, (tmp_path / "results" / "results.jsonl").read_text().splitlines())
     assert result["code"] == "ga"
     assert set(result["test"]) == set(languages.METRICS)
@@ -65,8 +65,25 @@ def test_language_is_trained_measured_and_packaged_once(
     assert parser.card is not None
     assert f"LAS {result['test']['LAS']:.2f} |" in parser.card
     assert "| licence | CC BY-SA 3.0 |" in parser.card
+    assert parser.profile is not None
     monkeypatch.setattr(languages, "trained", None)  # a further training would fail
-    languages.main(options)
+    assert languages.main(options) == 0
+
+
+def test_language_that_fails_is_named_and_the_others_go_on(
+    languages: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tried = []
+
+    def made(code: str, *_: object) -> dict[str, object]:
+        tried.append(code)
+        raise biatt.BiattError("no such treebank.")
+
+    monkeypatch.setattr(languages, "made", made)
+    options = ["--treebanks", str(tmp_path), "--results", str(tmp_path / "results"), "ga", "da"]
+    assert languages.main(options) == 1
+    assert tried == ["ga", "da"]
+    assert capsys.readouterr().err == "ga: no such treebank.\nda: no such treebank.\nNot made: ga, da.\n"
 
 
 def test_unknown_language_is_refused(languages: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,7 +17,6 @@ import pytest
 from threadpoolctl import threadpool_info
 
 from biatt import parser as parser_module
-from biatt import parts as parts_module
 from biatt.data.arcs import is_projective, is_tree
 from biatt.data.columns import DEPREL, DEPS, FEATS, HEAD, LEMMA, PDEPREL, PHEAD, UPOS, XPOS
 from biatt.data.conll import read, write
@@ -26,10 +25,11 @@ from biatt.data.sentence import Sentence
 from biatt.data.toy_treebank import generate
 from biatt.decode.decoders import heads as decoded_heads
 from biatt.errors import BiattError, ConfigError, FormatError, ModelError
+from biatt.machine.threads import one_matrix_thread
 from biatt.parser import Parser, load
-from biatt.parts import WINDOW_SENTENCES
-from biatt.threads import one_matrix_thread
-from builders import LARGER, TREEBANK, parts, random_parser, random_tagger, random_tokeniser
+from biatt.parsing import parts as parts_module
+from biatt.parsing.parts import WINDOW_SENTENCES
+from builders import LARGER, TREEBANK, parts, random_parser, random_pipeline
 
 SOURCE = Path(parser_module.__file__).parents[1]
 
@@ -117,17 +117,6 @@ def test_sentences_come_back_in_order_and_unchanged_themselves() -> None:
     assert [sentence.comments for sentence in found] == [sentence.comments for sentence in sentences]
     assert [sentence.forms for sentence in found] == [sentence.forms for sentence in sentences]
     assert [sentence.to_text() for sentence in sentences] == before
-
-
-def test_partly_tagged_sentence_gets_the_rest_from_the_tagger() -> None:
-    parser = random_parser()
-    parser.tagger = random_tagger()
-    partly = Sentence.from_words(TREEBANK[0].forms, upos=["NOUN", *"_" * (len(TREEBANK[0]) - 1)])
-    (expected,) = parser.tagger.tag([partly], keep=True)
-    (parsed,) = parser.parse([partly])
-    assert parsed.upos[0] == "NOUN"
-    assert "_" not in parsed.upos
-    assert (parsed.upos, parsed.xpos, parsed.lemmas) == (expected.upos, expected.xpos, expected.lemmas)
 
 
 def test_sentences_without_words_pass_through() -> None:
@@ -336,9 +325,7 @@ print(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1
 @pytest.fixture(scope="module")
 def nlp() -> Parser:
     """A parser of raw text; its sentences, tags and trees are random."""
-    parser = random_parser()
-    parser.tagger, parser.tokeniser = random_tagger(), random_tokeniser()
-    return parser
+    return random_pipeline()
 
 
 TEXTS = ["cab abba", "", "a dog sees. Cats\n\ndo not.", *(" ".join(s.forms) for s in TREEBANK[:20])]
@@ -376,27 +363,20 @@ def without_tags(sentence: Sentence, columns: list[int], words: range) -> Senten
 def test_partly_tagged_sentences_are_tagged_where_tags_are_missing(
     nlp: Parser, missing: list[int], first: int
 ) -> None:
-    assert nlp.tagger is not None
     partial = [without_tags(s, missing, range(first, len(s))) for s in TREEBANK]
-    parsed = list(nlp.parse(partial))
-    for some, tagged, sentence in zip(partial, nlp.tagger.tag(partial), parsed, strict=True):
-        for before, labels, after in zip(some.rows, tagged.rows, sentence.rows, strict=True):
+    for before, after in zip(partial, nlp.parse(partial), strict=True):
+        for given, row in zip(before.rows, after.rows, strict=True):
             for column in (LEMMA, UPOS, XPOS):
-                assert after[column] == (labels if before[column] == "_" else before)[column]
-    assert trees(nlp.parse(parsed)) == trees(parsed)
+                assert row[column] == given[column] or given[column] == "_" != row[column]
 
 
 def test_fully_tagged_sentence_without_features_keeps_them_empty_and_is_parsed_with_some(nlp: Parser) -> None:
-    assert nlp.tagger is not None
     bare = [without_tags(s, [FEATS], range(len(s))) for s in TREEBANK]
     parsed = list(nlp.parse(bare))
     assert [s.feats for s in parsed] == [s.feats for s in bare]
-    tags = [s.feats for s in nlp.tagger.tag(bare)]
-    with_feats = [
-        s.with_rows([[*row[:FEATS], value, *row[HEAD:]] for row, value in zip(s.rows, feats, strict=True)])
-        for s, feats in zip(bare, tags, strict=True)
-    ]
-    assert trees(parsed) == trees(nlp.parse(with_feats)) != trees(PARSER.parse(bare))
+    # As with features that the network has never seen, it parses with those that it chooses.
+    unknown = [s.with_rows([[*row[:FEATS], "A=1", *row[HEAD:]] for row in s.rows]) for s in bare]
+    assert trees(parsed) == trees(nlp.parse(unknown)) != trees(nlp.parse(TREEBANK))
 
 
 def test_pipe_limits_the_matrix_threads_once_for_all_windows(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import subprocess
@@ -15,6 +16,7 @@ import pytest
 
 import biatt
 from biatt.data.toy_treebank import generate
+from biatt.process import StandardError
 from builders import random_parser
 
 SOURCE = Path(biatt.__file__).parents[1]
@@ -46,6 +48,7 @@ def run(
 
 EVALUATE = ["evaluate", "a.conllu", "a.conllu"]
 PARSE = ["parse", "--model", "model"]
+CORPUS = ["corpus", "a.conllu", "--model", "model", "--output-dir"]
 
 
 @pytest.mark.parametrize(
@@ -71,13 +74,20 @@ def test_output_to_a_file_needs_no_standard_streams(data: Path) -> None:
         assert (data / "new.conllu").read_bytes() == (data / "a.conllu").read_bytes()
 
 
+def test_log_message_cannot_steer_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    StandardError().emit(logging.makeLogRecord({"msg": "2 pages: %s", "args": ("\x1b[2J.svg",)}))
+    assert capsys.readouterr().err == "biatt: 2 pages: \\x1b[2J.svg\n"
+
+
 def test_errors_are_not_printed_on_standard_output(data: Path) -> None:
     done = run("info", "gone", folder=data, redirection="2>&-")
     assert (done.returncode, done.stdout, done.stderr) == (2, b"", b"")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full on this system")
-@pytest.mark.parametrize("words", [["generate", "9"], EVALUATE, [*EVALUATE, "-f", "json"]], ids=str)
+@pytest.mark.parametrize(
+    "words", [["generate", "9"], EVALUATE, [*EVALUATE, "-f", "json"], [*CORPUS, "full"]], ids=str
+)
 def test_full_output_is_one_sentence(data: Path, words: list[str]) -> None:
     done = run(*words, folder=data, redirection="> /dev/full")
     assert done.returncode == 2
@@ -99,6 +109,7 @@ def test_full_output_is_one_sentence(data: Path, words: list[str]) -> None:
         ["noise", "a.conllu"],
         ["info", "model"],
         [*PARSE, "a.conllu"],
+        [*CORPUS, "left"],
         ["train", "--settings"],
         ["--version"],
         ["--help"],

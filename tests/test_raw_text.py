@@ -13,7 +13,7 @@ import biatt
 from biatt.cli import app
 from biatt.errors import ModelError
 from biatt.parser import Parser
-from builders import random_parser, random_tagger, random_tokeniser
+from builders import random_parser, random_pipeline
 
 TEXT = "The baker saw a bird. Clara laughs."
 
@@ -21,9 +21,7 @@ TEXT = "The baker saw a bird. Clara laughs."
 @pytest.fixture(scope="module")
 def nlp() -> Parser:
     """A pipeline; its sentences, tags and trees are random."""
-    parser = random_parser()
-    parser.tagger, parser.tokeniser = random_tagger(), random_tokeniser()
-    return parser
+    return random_pipeline()
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +47,7 @@ def test_text_comes_from_an_option_a_file_or_standard_input(folder: Path, tmp_pa
     assert output.startswith(b"# sent_id = 1\n# text = ")
     assert parsed(folder, str(tmp_path / "notes.txt")) == output
     assert parsed(folder, stdin=TEXT.encode()) == output
-    assert parsed(folder, "-", stdin=output) == output  # CoNLL-U with tags: nothing to add
+    assert parsed(folder, "-", "--keep-heads", stdin=output) == output  # nothing to add
 
 
 @pytest.mark.parametrize(
@@ -72,7 +70,7 @@ def test_raw_gives_the_text_back_byte_for_byte(folder: Path, tmp_path: Path, tex
     assert len(tokens) > 3
     # Of a CoNLL file, places are those in the text that raw gives of it.
     without = parsed(folder, "--input", "text", str(tmp_path / "a.txt"))
-    assert parsed(folder, "--offsets", stdin=without) == output
+    assert parsed(folder, "--offsets", "--keep-heads", stdin=without) == output
 
 
 def test_tokens_are_taken_as_they_are(folder: Path) -> None:
@@ -132,8 +130,8 @@ def test_pipeline_is_saved_whole(nlp: Parser, folder: Path) -> None:
     assert biatt.load(folder)(TEXT) == nlp(TEXT)
 
 
-def test_model_without_tokeniser_says_so(nlp: Parser) -> None:
-    without = Parser(nlp.config, nlp.vocabulary, nlp.weights)
+def test_model_without_tokeniser_says_so() -> None:
+    without = random_parser()
     with pytest.raises(ModelError, match="no tokeniser"):
         without(TEXT)
     assert len(without.parse_tokens([["Some", "text"]])[0]) == 2

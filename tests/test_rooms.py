@@ -15,53 +15,27 @@ PACKAGE = Path(biatt.__file__).parent
 
 # The room of each module directly below the package; all others are in the room that their folder names.
 MODULES = {
-    **dict.fromkeys(
-        [
-            "errors",
-            "config",
-            "options",
-            "weights",
-            "weights_file",
-            "encoder_folder",
-            "model_check",
-            "model_folder",
-            "card_table",
-            "languages",
-            "named_models",
-            "model_facts",
-            "wheel",
-            "compiled",
-            "kernel_choice",
-            "kernel_files",
-            "threads",
-            "workers",
-            "presets",
-            "progress_bar",
-        ],
-        "base",
-    ),
-    **dict.fromkeys(
-        [
-            *("scorer", "trained_model", "parts", "parser", "parsed_sources", "parse_file", "search_file"),
-            *("fit_confidence", "suggest", "warm_up", "package_model"),
-        ],
-        "parser",
-    ),
-    **dict.fromkeys(["cli", "process", "spacy", "spacy_component", "__init__"], "entrance"),
+    **dict.fromkeys(["errors", "config", "options", "presets"], "base"),
+    "parser": "parsing",
+    **dict.fromkeys(["cli", "process", "spacy", "spacy_component", "__init__", "__main__"], "entrance"),
 }
 
-BELOW_TRAINING = {"base", "data", "encoding", "kernels", "network", "decode", "annotate", "display", "parser"}
+BASE = {"base", "machine", "models"}
+ENCODED = BASE | {"data", "encoding"}
+BELOW_TRAINING = ENCODED | {"kernels", "network", "decode", "annotate", "display", "parsing"}
 MAY_IMPORT = {
     "base": {"base"},
-    "data": {"base", "data"},
-    "encoding": {"base", "data", "encoding"},
-    "kernels": {"base", "data", "encoding", "kernels"},
-    "network": {"base", "data", "encoding", "kernels", "network"},
-    "decode": {"base", "data", "decode"},
-    "evaluation": {"base", "data", "evaluation"},
-    "display": {"base", "data", "display"},
-    "annotate": {"base", "data", "encoding", "kernels", "annotate"},
-    "parser": BELOW_TRAINING,
+    "machine": {"base", "machine"},
+    "models": {"base", "models"},
+    "data": BASE | {"data"},
+    "encoding": ENCODED,
+    "kernels": ENCODED | {"kernels"},
+    "network": ENCODED | {"kernels", "network"},
+    "decode": BASE | {"data", "decode"},
+    "evaluation": BASE | {"data", "evaluation"},
+    "display": BASE | {"data", "display"},
+    "annotate": ENCODED | {"kernels", "annotate"},
+    "parsing": BELOW_TRAINING,
     "corpus": BELOW_TRAINING - {"network"} | {"corpus"},
     "training": BELOW_TRAINING - {"display"} | {"evaluation", "training"},
     "recipes": BELOW_TRAINING | {"evaluation", "training", "recipes"},
@@ -73,11 +47,12 @@ MAY_IMPORT = {
 EXCEPTIONS = {
     ("spacy", "spacy"): "the library of the same name",
     ("spacy_component", "spacy"): "the component and the conversion write the same Docs",
+    ("__main__", "cli"): "python -m biatt is the command line",
     ("cli", "process"): "exit codes and signals are apart from the options",
-    ("model_folder", "data.files"): "a model folder is files",
-    ("model_folder", "data.folders"): "which are replaced whole",
-    ("named_models", "data.folders"): "a model that is being replaced has its folder beside it",
-    ("wheel", "data.files"): "a wheel is a file",
+    ("models.model_folder", "data.files"): "a model folder is files",
+    ("models.model_folder", "data.folders"): "which are replaced whole",
+    ("models.named_models", "data.folders"): "a model that is being replaced has its folder beside it",
+    ("models.wheel", "data.files"): "a wheel is a file",
     ("data.sentence", "display"): "a sentence draws itself, imported when it is asked to",
     ("data.document", "display"): "and so does a document",
 }
@@ -85,7 +60,7 @@ EXCEPTIONS = {
 # Which rooms may import these libraries.
 LIBRARIES = {
     "torch": {"network", "training"},
-    "numba": {"base", "kernels", "decode"},
+    "numba": {"machine", "kernels", "decode"},
     "pyarrow": {"corpus"},
     "ray": {"corpus"},
     **{library: {"service"} for library in ("fastapi", "pydantic", "starlette", "uvicorn")},
@@ -207,7 +182,8 @@ def test_the_service_is_imported_only_when_it_is_started() -> None:
 
 
 def test_nothing_imports_the_entrances() -> None:
-    assert {item.importer for item in IMPORTS if item.imported in ("cli", "spacy_component")} == set()
+    users = {item.importer for item in IMPORTS if item.imported in ("cli", "spacy_component")}
+    assert users == {"__main__"}
     users = {item.importer for item in IMPORTS if own(item) and room_of(item.imported) == "verbs"}
     assert {user for user in users if room_of(user) != "verbs"} == {"cli"}
 

@@ -13,9 +13,8 @@ spacy = pytest.importorskip("spacy", reason="needs spaCy: pip install 'biatt[spa
 import biatt.spacy  # noqa: E402
 from biatt.data.toy_treebank import generate  # noqa: E402
 from biatt.errors import ModelError  # noqa: E402
-from biatt.parser import Parser  # noqa: E402
 from biatt.spacy_component import BiattComponent, score  # noqa: E402
-from builders import random_parser, random_tagger, random_tokeniser  # noqa: E402
+from builders import random_parser, random_pipeline  # noqa: E402
 
 pytestmark = pytest.mark.slow  # spaCy alone takes seconds to start
 
@@ -31,9 +30,7 @@ TEXTS = [
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model of random weights: heads and relations of every kind."""
-    parser: Parser = random_parser()
-    parser.tagger, parser.tokeniser = random_tagger(), random_tokeniser()
-    parser.save(out := tmp_path_factory.mktemp("model"))
+    random_pipeline().save(out := tmp_path_factory.mktemp("model"))
     return out
 
 
@@ -143,9 +140,11 @@ def test_confidence_is_extensions(folder: Path, tmp_path: Path) -> None:
     doc = pipeline(folder, confidence=True)("The baker saw a bird.")
     for token in doc:
         assert 0 <= token._.biatt_confidence <= token._.biatt_arc_confidence <= 1
-        assert token._.biatt_tag_confidence == {}  # the model has a separate tagger
-    random_parser({"tags": True, "columns": ("form",)}).save(tmp_path)
-    nlp = pipeline(tmp_path, confidence=True)
+        assert all(0 < value <= 1 for value in token._.biatt_tag_confidence.values())
+    random_parser().save(tmp_path)
+    for token in pipeline(tmp_path, confidence=True)("The baker saw a bird."):
+        assert token._.biatt_tag_confidence == {}  # the model does not choose tags
+    nlp = pipeline(folder, confidence=True)
     for doc in nlp.pipe(["The baker saw a bird.", "Clara laughs."], n_process=2):
         assert all(0 < token._.biatt_tag_confidence["lemma"] <= 1 for token in doc)
     assert nlp("  ")[0]._.biatt_confidence is None

@@ -8,7 +8,7 @@ from typing import Any
 from biatt.config import Config, with_settings
 from biatt.data.toy_treebank import generate
 from biatt.encoding.vocabulary import Vocabulary
-from biatt.model_folder import WEIGHTS
+from biatt.models.model_folder import WEIGHTS
 from biatt.presets import PipelineConfig, preset
 from biatt.training.card import Origin
 from biatt.training.listener import Silent

@@ -1,4 +1,4 @@
-"""The two ways that a process can compute: by compiled kernels, and without (`biatt.kernel_choice`)."""
+"""The two ways that a process can compute: by compiled kernels, and without (`machine.kernel_choice`)."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Literal
 
 import pytest
 
-from biatt import kernel_choice
-from biatt.kernel_choice import Choice
+from biatt.machine import kernel_choice
+from biatt.machine.kernel_choice import Choice
 
 Way = Literal["compiled", "plain"]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 from typing import Any
 
@@ -32,6 +33,12 @@ def described(array: Any, item: int) -> dict[str, Any]:
     }
     array[:] = -1
     return result
+
+
+def masked(_: object, item: int) -> tuple[bool, list[int]]:
+    """Whether this process ignores SIGINT, and the signals that wait for it."""
+    ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    return ignored, sorted(signal.pthread_sigmask(signal.SIG_BLOCK, []))
 
 
 def ended(_: object, item: int) -> None:

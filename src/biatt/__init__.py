@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from biatt.evaluation.metrics import evaluate
     from biatt.evaluation.results import Evaluation
     from biatt.parser import Parser, load
+    from biatt.parsing.choose_model import ModelChoice, choose_model
     from biatt.presets import PipelineConfig, preset
     from biatt.training.train import train
 
@@ -41,6 +42,7 @@ _HOME = {
     "Document": "data.document",
     "Evaluation": "evaluation.results",
     "FormatError": "errors",
+    "ModelChoice": "parsing.choose_model",
     "ModelError": "errors",
     "Parser": "parser",
     "PipelineConfig": "presets",
@@ -50,6 +52,7 @@ _HOME = {
     "Token": "data.words",
     "Word": "data.words",
     "calibrate": "evaluation.calibration",
+    "choose_model": "parsing.choose_model",
     "compare": "evaluation.comparison",
     "dumps": "data.conll",
     "evaluate": "evaluation.metrics",
@@ -69,6 +72,7 @@ __all__ = [
     "Document",
     "Evaluation",
     "FormatError",
+    "ModelChoice",
     "ModelError",
     "Parser",
     "PipelineConfig",
@@ -79,6 +83,7 @@ __all__ = [
     "Word",
     "__version__",
     "calibrate",
+    "choose_model",
     "compare",
     "decode",
     "dumps",

@@ -68,7 +68,7 @@ def _typed(name: str, value: Any, kind: Any) -> Any:
         numbers = type(value) is tuple and all(type(item) is int for item in value)
         check(numbers, f"{name} must be whole numbers, not {shown}")
     else:
-        check(type(value) is kind, f"{name} must be a {kind.__name__}, not {shown}")
+        check(type(value) is kind, f"{name} must be of the class {kind.__name__}, not {shown}")
     return value
 
 
@@ -83,7 +83,7 @@ class Checked:
 
 @dataclass(frozen=True)
 class EncoderConfig(Checked):
-    """Token embeddings and memory: all of a tokeniser's network, and a part of the others."""
+    """Token embeddings and memory: all of a tokeniser's network, and a part of a parser's."""
 
     hidden: int = setting(176, "size of every hidden layer, h; the memory is 2h wide")
     embedding: int = setting(
@@ -114,23 +114,13 @@ class EncoderConfig(Checked):
 
 
 @dataclass(frozen=True)
-class TaggerConfig(EncoderConfig):
-    """A tagger's network, which embeds forms and their spelling."""
+class ParserConfig(EncoderConfig):
+    """A parser's network: the paper's by default, each of its variants by one setting."""
 
     affixes: int = setting(
         0,
         "longest prefix and suffix of a form to embed, in letters, with its lower case and shape; 0 for none",
     )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check(self.affixes >= 0, "affixes must be 0 or more")
-
-
-@dataclass(frozen=True)
-class ParserConfig(TaggerConfig):
-    """A parser's network: the paper's by default, each of its variants by one setting."""
-
     columns: tuple[str, ...] = setting(
         COLUMNS, "columns to embed, comma-separated; a column that is empty in the training data is left out"
     )
@@ -169,6 +159,7 @@ class ParserConfig(TaggerConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        check(self.affixes >= 0, "affixes must be 0 or more")
         check(all(layer >= 0 for layer in self.feature_layers), "feature_layers must be 0 or more each")
         check(self.feature_width >= 0, "feature_width must be 0 or more")
         ascending = list(self.feature_layers) == sorted(set(self.feature_layers))
@@ -318,12 +309,6 @@ class Config(Settings):
 
     model: ParserConfig = ParserConfig()
     training: ParserTrainingConfig = ParserTrainingConfig()
-
-
-@dataclass(frozen=True)
-class TaggerSettings(Settings):
-    model: TaggerConfig = TaggerConfig()
-    training: TrainingConfig = TrainingConfig()
 
 
 @dataclass(frozen=True)

@@ -13,12 +13,12 @@ from biatt.data.text import check_text, check_texts, text_pairs
 from biatt.decode.apply import with_best_tree, with_k_best_trees
 from biatt.decode.constraints import FREE, Constraints, Fixed, Pairs
 from biatt.errors import ConfigError, ModelError
-from biatt.named_models import find_model
+from biatt.machine.threads import Arriving, mapped, one_matrix_thread, with_pauses
+from biatt.machine.workers import number_of_workers
+from biatt.models.named_models import find_model
 from biatt.options import ParseOptions, Roots, TreeOptions, check_names
-from biatt.parts import Trees, parsed_parts, parsed_sentences, ranked_sentences, text_windows
-from biatt.threads import Arriving, mapped, one_matrix_thread, with_pauses
-from biatt.trained_model import TrainedModel
-from biatt.workers import number_of_workers
+from biatt.parsing.parts import Trees, parsed_parts, parsed_sentences, ranked_sentences, text_windows
+from biatt.parsing.trained_model import TrainedModel
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

@@ -171,4 +171,4 @@ class StandardError(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         with suppress(OSError, ValueError):  # standard error may be closed
             if sys.stderr is not None:
-                print(f"biatt: {record.getMessage()}", file=sys.stderr, flush=True)
+                print(f"biatt: {visible(record.getMessage())}", file=sys.stderr, flush=True)

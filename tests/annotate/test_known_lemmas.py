@@ -142,6 +142,8 @@ SMALL_WORDS = st.text("aed", min_size=1, max_size=5)
 def test_choice_is_that_of_a_slow_twin(table: dict[str, list[str]], form: str, scores: list[int]) -> None:
     chosen = KnownLemmas({"X": table}).choose(form, "X", RULES, np.array(scores, np.float64))
     assert chosen == slowly_chosen(table, form, [float(score) for score in scores])
+    only = KnownLemmas({"X": table}).only(form, "X")
+    assert only is None or only == chosen
 
 
 def test_parser_writes_known_lemmas_with_the_tags_that_words_have_or_get(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Tags as labels: the probabilities of those that a parser has chosen."""
+"""Tags as labels: which are missing, which are written, and the probabilities of those."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from biatt.annotate import lemmas
-from biatt.annotate.tags import Tags, labels_of, with_combinations
-from biatt.data.columns import FEATS, MISC, UPOS, XPOS
+from biatt.annotate.tags import Tags, gold_columns, labels_of, with_combinations
+from biatt.data.columns import FEATS, HEAD, LEMMA, MISC, UPOS, XPOS
 from biatt.data.curves import Curve
 from biatt.data.doubts import LEAST_PROBABLE, read_doubts
 from biatt.data.scores import log_softmax
@@ -23,6 +23,97 @@ from builders import random_parser
 PARSER = random_parser({"tags": True, "columns": ("form",)})
 TREEBANK = generate(10, seed=5)
 BARE = [Sentence.from_words(sentence.forms) for sentence in TREEBANK]
+
+
+# Labels of a treebank
+
+
+def test_column_that_is_empty_in_the_treebank_is_no_kind_of_label() -> None:
+    bare = [
+        sentence.with_rows([[*row[:XPOS], "_", *row[FEATS:]] for row in sentence.rows])
+        for sentence in TREEBANK
+    ]
+    labels = labels_of(bare)
+    assert list(labels.kinds) == ["upos", "feats", "lemma"]
+    assert set(tagged(Tags(labels), BARE[0], keep=False).xpos) == {"_"}
+
+
+def test_labels_of_a_sentence_are_its_columns() -> None:
+    labels = labels_of(TREEBANK)
+    gold = gold_columns(TREEBANK[0])
+    numbers = labels.encode(*(gold[kind] for kind in labels.kinds))
+    assert [labels.kinds["upos"][i] for i in numbers[:, 0]] == TREEBANK[0].upos
+    assert labels.encode(*([["never seen"]] * len(labels.kinds))).tolist() == [[-1] * len(labels.kinds)]
+
+
+# What is missing, and writing it
+
+
+def tagged(tags: Tags, sentence: Sentence, *, keep: bool) -> Sentence:
+    """The sentence with the last label of each kind; with `keep`, only where a value is missing."""
+    numbers = np.tile([len(names) - 1 for names in tags.labels.kinds.values()], (len(sentence), 1))
+    return tags.write(sentence, numbers, (tags.missing if keep else tags.all_words)(sentence))
+
+
+def without(sentence: Sentence, *cells: tuple[int, int]) -> Sentence:
+    """The sentence with "_" in the cells (word, column)."""
+    rows = [row[:] for row in sentence.rows]
+    for word, column in cells:
+        rows[word][column] = "_"
+    return sentence.with_rows(rows)
+
+
+COLUMNS = (LEMMA, UPOS, XPOS, FEATS)
+LONG = max(TREEBANK, key=len)
+EVERY_WORD = range(len(LONG))
+FILLED = Tags(Labels({"upos": ["X"], "xpos": ["x"], "feats": ["_", "F=1"], "lemma": ["=l"]}))
+VALUES = {UPOS: "X", XPOS: "x", FEATS: "F=1", LEMMA: "l"}  # that `tagged` writes
+
+
+def test_tagging_sets_tags_and_lemmas_and_leaves_the_rest() -> None:
+    sentence = TREEBANK[0].with_comment("# kept")
+    found = tagged(FILLED, sentence, keep=False)
+    assert found.verbatim == sentence.verbatim
+    for before, after in zip(sentence.rows, found.rows, strict=True):
+        assert after == [VALUES.get(column, value) for column, value in enumerate(before)]
+    assert sentence.rows == TREEBANK[0].rows  # the one given is as it was
+
+
+def test_missing_values_are_set_and_given_ones_kept() -> None:
+    for keep in [(0, UPOS), (1, XPOS), (2, LEMMA)]:
+        cells = [(word, column) for word in EVERY_WORD for column in COLUMNS if (word, column) != keep]
+        found = tagged(FILLED, without(LONG, *cells), keep=True)
+        assert found.rows[keep[0]][keep[1]] == LONG.rows[keep[0]][keep[1]]
+        assert all(
+            found.rows[word][column] == VALUES[column]
+            for word, column in cells
+            if column != FEATS or word > 1  # a word with a tag can be without features
+        )
+
+
+@pytest.mark.parametrize("column", COLUMNS)
+def test_column_that_is_empty_in_the_whole_sentence_is_missing(column: int) -> None:
+    sentence = without(LONG, *((word, column) for word in EVERY_WORD))
+    found = tagged(FILLED, sentence, keep=True)
+    assert {row[column] for row in found.rows} == {VALUES[column]}
+    assert without(found, *((word, column) for word in EVERY_WORD)) == sentence
+
+
+@pytest.mark.parametrize("column", [UPOS, XPOS, LEMMA])
+def test_value_is_missing_where_the_treebank_always_has_one(column: int) -> None:
+    found = tagged(FILLED, without(LONG, (1, column)), keep=True)
+    assert found.rows[1][column] == VALUES[column]
+    assert without(found, (1, column)) == without(LONG, (1, column))
+
+
+def test_tagged_word_without_features_stays_without() -> None:
+    sentence = without(LONG.with_rows([[*row[:FEATS], "G=2", *row[HEAD:]] for row in LONG.rows]), (1, FEATS))
+    assert tagged(FILLED, sentence, keep=True) is sentence
+    untagged = without(sentence, (1, UPOS), (1, XPOS))
+    assert tagged(FILLED, untagged, keep=True).feats == ["G=2", "F=1", *sentence.feats[2:]]
+
+
+# Probabilities
 
 
 def test_only_tags_that_were_chosen_have_probabilities() -> None:

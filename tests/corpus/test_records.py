@@ -5,6 +5,8 @@ from __future__ import annotations
 import bz2
 import gzip
 import json
+import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +37,15 @@ def test_inputs_are_files_folders_and_patterns_each_once(tmp_path: Path) -> None
         input_files([tmp_path / "gone.txt"])
     with pytest.raises(ConfigError, match=r"\*\.csv has no files to parse"):
         input_files([f"{tmp_path}/*.csv"])
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="named pipes and devices of POSIX")
+def test_input_that_can_be_read_once_only_is_refused(tmp_path: Path) -> None:
+    """Its checksum would use it up, and nothing would be left to parse."""
+    os.mkfifo(tmp_path / "pipe")
+    for name in (tmp_path / "pipe", "/dev/zero", "-"):
+        with pytest.raises(ConfigError, match=f"^{name} is not a file; inputs are read twice"):
+            input_files([name])
 
 
 @pytest.mark.parametrize(("suffix", "pack"), [("", bytes), (".gz", gzip.compress), (".bz2", bz2.compress)])

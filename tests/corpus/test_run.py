@@ -13,20 +13,26 @@ import pytest
 from biatt.corpus import run as module
 from biatt.corpus.manifest import LOCK, MANIFEST
 from biatt.corpus.run import parse_corpus
-from biatt.corpus.shards import Shard, Task, parse_shard
+from biatt.corpus.shards import Done, Place, parse_shard
+from biatt.corpus.source import Reading, Source
 from biatt.data.conll import dumps, read
 from biatt.errors import BiattError, ConfigError, FormatError
 from biatt.parser import Parser
-from builders import TREEBANK, random_parser, random_tagger, random_tokeniser
+from biatt.parsing.parsed_sources import NoProgress
+from builders import TREEBANK, random_pipeline
 from failing_disk import FailingDisk, Killed
+
+# A line of a manifest, for a number and a file.
+SHARD = (
+    '{"shard": {"number": %s, "file": "%s", "documents": 1, "sentences": 1, "words": 1, "bytes": 1, '
+    '"sha256": "", "failures": []}}'
+)
 
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    parser = random_parser()
-    parser.tagger, parser.tokeniser = random_tagger(), random_tokeniser()
     folder = tmp_path_factory.mktemp("corpus") / "model"
-    parser.save(folder)
+    random_pipeline().save(folder)
     return folder
 
 
@@ -99,12 +105,12 @@ def test_manifest_and_shards_agree_and_nothing_is_missing_or_double(
 
 
 def interrupted_after(count: int) -> Any:
-    def engine(model: Path, tasks: Iterator[Task], workers: int) -> Iterator[Shard]:
+    def engine(model: Path, source: Source, workers: int) -> Iterator[Done]:
         parser = Parser.load(model)
-        for number, task in enumerate(tasks):
+        for number, task in enumerate(source.tasks()):
             if number == count:
                 raise KeyboardInterrupt
-            yield parse_shard(parser, task)
+            yield Done(parse_shard(parser, task), task.place)
 
     return engine
 
@@ -135,6 +141,28 @@ def test_a_run_that_ended_early_goes_on_and_nothing_is_done_twice(
     done.clear()
     assert parse_corpus(inputs, out, model=model, resume=True, **OPTIONS) == totals
     assert done == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "{",
+        "3",
+        '{"shard": 3}',
+        '{"shard": {}}',
+        '{"shard": {"failures": [{}]}}',
+        SHARD % ('"1"', "a"),
+        SHARD % (1, "../a"),
+    ],
+)
+def test_a_damaged_manifest_is_one_sentence(
+    model: Path, inputs: list[Path], tmp_path: Path, line: str
+) -> None:
+    parse_corpus(inputs, tmp_path / "out", model=model, **OPTIONS)
+    first, *others = (tmp_path / "out" / MANIFEST).read_text().splitlines()
+    (tmp_path / "out" / MANIFEST).write_text("\n".join([first, line, *others, ""]))
+    with pytest.raises(ConfigError, match=rf"{MANIFEST} is damaged.*name another folder\.$"):
+        parse_corpus(inputs, tmp_path / "out", model=model, resume=True, **OPTIONS)
 
 
 def test_a_run_is_resumed_with_the_same_inputs_and_options(
@@ -217,3 +245,39 @@ def test_two_workers_write_the_same_shards(model: Path, inputs: list[Path], tmp_
     for workers in (1, 2):
         parse_corpus(inputs, tmp_path / str(workers), model=model, workers=workers, format="json", **OPTIONS)
     assert files(tmp_path / "1") == files(tmp_path / "2")
+
+
+def test_progress_counts_what_is_parsed_of_each_file(model: Path, inputs: list[Path], tmp_path: Path) -> None:
+    told: list[tuple[Any, ...]] = []
+
+    class Told:
+        def begin_all(self, files: int, size: int | None) -> None:
+            told.append((files, size))
+
+        def start(self, name: str, size: int | None) -> None:
+            told.append((Path(name).name, size))
+
+        def advance(self, words: int, bytes_read: int) -> None:
+            told.append((words, bytes_read))
+
+    totals = parse_corpus(inputs, tmp_path / "out", model=model, progress=Told(), **OPTIONS)
+    sizes = {path.name: path.stat().st_size for path in sorted(inputs[0].iterdir())}
+    assert told[0] == (len(sizes), sum(sizes.values()))
+    assert [line for line in told if isinstance(line[0], str)] == list(sizes.items())
+    assert sum(line[0] for line in told[1:] if isinstance(line[0], int)) == totals.words
+    assert told[-1] == (0, sizes["e.conllu"])
+
+
+def test_places_of_shards_that_are_finished_out_of_order_never_go_back(tmp_path: Path) -> None:
+    told: list[int] = []
+
+    class Told(NoProgress):
+        def advance(self, words: int, bytes_read: int) -> None:
+            told.append(bytes_read)
+
+    (tmp_path / "a").write_text("0123456789")
+    reading = Reading([tmp_path / "a"], Told())
+    reading.advance(Place(0, 6), 1)
+    reading.advance(Place(0, 3), 1)
+    reading.close()
+    assert told == [6, 6, 10]

@@ -1,4 +1,4 @@
-"""Folders that are replaced whole or not at all, whatever happens on the way."""
+"""Folders that are made; folders that are replaced whole or not at all, whatever happens on the way."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from biatt.data.folders import present_folder, replacing_folder
+from biatt.data.folders import make_folder, present_folder, replacing_folder
+from biatt.errors import ConfigError
 from failing_disk import FailingDisk, Killed
 
 OLD, NEW = {"a": "old", "part/b": "old"}, {"a": "new", "part/c": "new"}
@@ -144,3 +145,20 @@ def test_leftovers_of_a_folder_with_a_similar_name_are_not_touched(folder: Path)
     replace(folder)
     assert other.is_dir()
     assert present_folder(folder.parent / "fold") == folder.parent / "fold"
+
+
+# Folders that are made
+
+
+def test_folder_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for folder in (tmp_path / "file", tmp_path / "file" / "below"):
+        with pytest.raises(ConfigError, match=f"^{folder} cannot be a folder for the model: .*\\.$"):
+            make_folder(folder, "the model")
+
+
+@pytest.mark.skipif(sys.platform == "win32" or os.geteuid() == 0, reason="the superuser may write everywhere")
+def test_folder_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    with pytest.raises(ConfigError, match="cannot be written to"):
+        make_folder(tmp_path, "the model")

@@ -10,7 +10,7 @@ from biatt.data.conll import read
 from biatt.data.files import reading
 from biatt.data.text import is_conll, read_lines, read_text, read_tokens
 from biatt.errors import FormatError
-from biatt.threads import with_pauses
+from biatt.machine.threads import with_pauses
 
 
 def test_each_line_is_a_sentence_of_the_words_between_its_spaces() -> None:

@@ -53,6 +53,19 @@ def test_several_pictures_are_one_with_one_style_sheet() -> None:
     assert re.findall(r'"biatt-caption"[^>]*>(\w+)<', both.svg()) == ["s1"]
 
 
+def test_pictures_that_are_read_from_the_right_begin_there() -> None:
+    narrow = PICTURE._replace(width=60, from_right=True)
+    both = stacked([PICTURE._replace(width=100), narrow]).svg()
+    assert re.findall(r'<svg [^>]*?x="(\d+)" y="\d+"[^>]*?width="(\d+)"', both) == [
+        ("0", "100"),
+        ("40", "60"),
+    ]
+    assert re.findall(r'"biatt-caption" x="(\d+)"[^>]*text-anchor="(\w+)"', both) == [
+        ("16", "start"),
+        ("84", "end"),
+    ]
+
+
 def test_a_single_picture_stays_as_it_is_unless_it_has_a_caption() -> None:
     bare = PICTURE._replace(caption="")
     assert stacked([bare]) is bare

@@ -214,3 +214,12 @@ def test_control_characters_are_shown_as_escapes() -> None:
     picture = tree_picture(sentence_of([0, 1], ["\x1b[31mred", "\u202egnp"])).svg()
     assert texts(ElementTree.fromstring(picture), "biatt-words") == [r"\x1b[31mred", r"\u202egnp"]
     assert not set(picture) & set("\x1b\u202e")
+
+
+def test_arcs_of_words_from_right_to_left_are_told_in_order() -> None:
+    root = drawn(sentence_of([2, 0], ["قطة", "نامت"]))
+    titles = [title.text or "" for item in group(root, "biatt-arcs") for title in item.iter(f"{SVG}title")]
+    assert sorted(title.partition(":")[0] for title in titles) == [
+        "ROOT → \u2068نامت\u2069",
+        "\u2068نامت\u2069 → \u2068قطة\u2069",
+    ]

@@ -34,7 +34,7 @@ def test_fonts_of_the_writing_system_that_most_letters_have() -> None:
 
 
 def test_the_punctuation_of_japanese_is_in_the_same_font() -> None:
-    (fonts,) = fonts_to_install("。猫が")
+    (fonts,) = fonts_to_install("。（猫が）！")
     assert fonts is not None
     assert fonts.families[0] == "Noto Sans CJK JP"
 

@@ -13,12 +13,14 @@ from biatt.encoding.batches import (
     by_length,
     collate,
     in_batches,
+    selected,
     sentence_numbers,
     shuffled,
     split_vectors,
     with_dropout,
     word_positions,
 )
+from biatt.encoding.doubts import Doubts
 from biatt.encoding.features import Pieces
 from biatt.encoding.vocabulary import Encoded
 
@@ -51,6 +53,39 @@ def slow_collate(sentences: list[Encoded]) -> Batch:
             heads.append(sentence.heads[t])
             relations.append(sentence.relations[t])
     return Batch(*(np.array(part, np.int32) for part in (rows, offsets, words, heads, relations)))
+
+
+@given(st.lists(st.tuples(encoded_sentences(), st.booleans(), st.booleans()), min_size=1, max_size=6))
+def test_selected_sentences_are_a_batch_of_their_own(choices: list[tuple[Encoded, bool, bool]]) -> None:
+    sentences = [
+        sentence._replace(
+            labels=np.stack([sentence.heads, sentence.relations], -1),
+            pieces=Pieces(sentence.heads, sentence.relations),
+            doubts=doubts_about(sentence) if doubtful else None,
+        )
+        for sentence, _, doubtful in choices
+    ]
+    chosen = [i for i, (_, is_chosen, _) in enumerate(choices) if is_chosen] or [0]
+    batch = selected(collate(sentences), np.array(chosen, np.int32))
+    expected = collate([sentences[i] for i in chosen])
+    for name in ("rows", "offsets", "words", "heads", "relations", "labels"):
+        found, wanted = getattr(batch, name), getattr(expected, name)
+        assert found.dtype == wanted.dtype
+        np.testing.assert_array_equal(found, wanted)
+    assert [id(pieces) for pieces in batch.pieces] == [id(pieces) for pieces in expected.pieces]
+    if expected.doubts is not None:
+        assert batch.doubts is not None
+        for one, other in zip(batch.doubts, expected.doubts, strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+def doubts_about(sentence: Encoded) -> Doubts:
+    """A choice of each word."""
+    n = sentence.words
+    words, ones = np.arange(n, dtype=np.int32), np.ones(n)
+    return Doubts(
+        words, ones.astype(np.uint8), words.astype(np.int16), (ones / (words + 1)).astype(np.float16)
+    )
 
 
 def check_batches(batches: list[list[int]], lengths: list[int], batch_words: int) -> None:

@@ -139,6 +139,16 @@ def test_unknown_relation_and_missing_head_are_minus_one() -> None:
     assert encoded.relations.tolist() == [vocabulary.relations.index("det"), -1]
 
 
+def test_rows_of_words_do_not_depend_on_the_tree_nor_on_the_cache() -> None:
+    vocabulary = build(CAT)
+    first, again, encoded = vocabulary.encode_words(CAT), vocabulary.encode_words(CAT), vocabulary.encode(CAT)
+    assert bags(first) == bags(again) == bags(encoded)
+    assert len(first.heads) == len(first.relations) == 0
+    assert encoded.heads.tolist() == CAT.heads
+    other = Sentence.from_words(CAT.forms, lemmas=CAT.lemmas, upos=["X"] * 5, feats=CAT.feats)
+    assert bags(vocabulary.encode_words(other)) != bags(first)  # the same forms with other tags
+
+
 def test_sentence_without_words_is_root_alone() -> None:
     encoded = build(CAT).encode(Sentence([], []))
     assert (bags(encoded), encoded.words, len(encoded.heads)) == ([[ROOT]], 0, 0)

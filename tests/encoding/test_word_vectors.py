@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from biatt.encoding.word_vectors import WordVectors, read_vectors
 from biatt.errors import BiattError, FormatError
-from biatt.weights import VECTOR_SCALE, VECTORS
+from biatt.models.weights import VECTOR_SCALE, VECTORS
 
 SOURCE = Path(__file__).parents[2] / "src"
 

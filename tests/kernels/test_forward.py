@@ -18,9 +18,9 @@ from biatt.data.scores import Scores, split_scores
 from biatt.encoding.batches import Batch, collate
 from biatt.errors import ModelError
 from biatt.kernels.forward import FusedNetwork
+from biatt.models.weights import VECTOR_SCALE, VECTORS, parser_shapes
 from biatt.network.model import BiAtt
 from biatt.network.scoring import scores
-from biatt.weights import VECTOR_SCALE, VECTORS, parser_shapes
 from builders import (
     RELATIONS,
     ROWS,

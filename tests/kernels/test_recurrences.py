@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from biatt.compiled import LANES
 from biatt.kernels import recurrences
+from biatt.machine.compiled import LANES
 
 
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=9), st.integers(1, 4))

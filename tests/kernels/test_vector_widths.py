@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from biatt import compiled
 from biatt.errors import ConfigError
+from biatt.machine import compiled
 
 FOLDER = Path(__file__).parent
 TESTS = [

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from safetensors.torch import load_file, save_file
 
 import biatt
-from biatt.encoder_folder import EncoderReference, find_encoder
 from biatt.errors import ConfigError, ModelError
+from biatt.models.encoder_folder import EncoderReference, find_encoder
 from biatt.network import contextual
 from biatt.network.contextual import ContextualEncoder, default_layers, load_encoder
 from encoders import (
@@ -188,7 +188,7 @@ def test_so_many_threads_compute_as_were_given(folder: Path) -> None:
     code = """
 import sys, threading, torch
 from biatt.network.contextual import ContextualEncoder
-from biatt.threads import one_matrix_thread
+from biatt.machine.threads import one_matrix_thread
 encoder = ContextualEncoder(sys.argv[1])
 before, seen = torch.get_num_threads(), []
 encoder.model.register_forward_pre_hook(lambda *_: seen.append(torch.get_num_threads()))

@@ -20,8 +20,10 @@ import httpx
 import biatt
 from biatt.data.document import Document
 from biatt.data.toy_treebank import generate
+from biatt.models.language_profile import LanguageProfile
 from biatt.service.limits import Limits
 from biatt.service.problems import MEDIA_TYPE
+from builders import random_parser
 from services import Held, counters, patient, running, toy_parser
 
 PARSER = toy_parser()
@@ -94,6 +96,25 @@ def test_options_reach_the_parser(client: httpx.Client) -> None:
     assert heads(fixed=[{"sentence": 2, "word": 3, "head": 0}])[1][2] == 0
     other = toy_parser(seed=1).parse_tokens(TOKENS)
     assert heads(model="other") == [sentence.heads for sentence in other]
+
+
+def test_model_of_the_inputs_language_is_chosen() -> None:
+    english, danish, bare = toy_parser(), toy_parser(seed=1), toy_parser(seed=2)
+    english.profile = LanguageProfile.of_text("the cat sleeps and a dog barks")
+    danish.profile = LanguageProfile.of_text("katten sover og en hund gør")
+    with running({"bare": bare, "english": english, "danish": danish}, LIMITS) as client:
+        bodies = [{"text": "katten gør"}, {"tokens": [["the", "dog"]]}, {"conllu": danish_conllu()}]
+        answers = [client.post("/parse", json={**body, "model": "auto"}).json() for body in bodies]
+        assert [answer["model"] for answer in answers] == ["danish", "english", "danish"]
+        fields = {"data": "the cat barks", "model": "auto", "tokenizer": ""}
+        assert client.post("/process", data=fields).json()["model"] == "english"
+    with running({"bare": bare}, LIMITS) as client:
+        found = problem(client.post("/parse", json={"text": "the cat", "model": "auto"}), 422)
+        assert "No model that is served has a language profile" in str(found)
+
+
+def danish_conllu() -> str:
+    return biatt.dumps([biatt.Sentence.from_words(["hund", "sover"])])
 
 
 def test_k_best_trees_and_attention(client: httpx.Client) -> None:
@@ -251,9 +272,7 @@ def test_unknown_addresses_and_methods(client: httpx.Client) -> None:
 
 
 def test_a_model_without_tokeniser_takes_no_text() -> None:
-    parser = toy_parser()
-    parser.tokeniser = parser.tagger = None
-    with running({"bare": parser}) as client:
+    with running({"bare": random_parser()}) as client:
         assert fields(client.post("/parse", json={"text": "a"})) == {"text"}
         assert fields(client.post("/parse", json={"tokens": TOKENS, "retag": True})) == {"retag"}
         assert fields(client.post("/process", data={"data": "a", "tokenizer": ""})) == {"tokenizer"}

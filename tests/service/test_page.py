@@ -145,6 +145,9 @@ def test_sentences_from_right_to_left_begin_at_the_right(open_page: Open) -> Non
     word(page, 1).focus()
     page.keyboard.press("ArrowLeft")
     assert word(page, 2).get_attribute("aria-pressed") == "true"
+    page.click("#tab-attention")
+    word(page, 2).hover()
+    assert "→ \u2068הקטן\u2069:" in page.inner_text(".readout")  # its direction reorders nothing else
 
 
 def test_hostile_words_stay_text(open_page: Open) -> None:

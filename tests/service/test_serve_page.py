@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ pytest.importorskip("fastapi", reason="the service needs the extra `serve`")
 import httpx
 
 import biatt
+from biatt.service import server
 from commands import invoke
 from services import running
 
@@ -54,11 +56,23 @@ def test_curl(address: str, tmp_path: Path) -> None:
     assert (tmp_path / "tree.svg").read_text(encoding="utf-8").startswith("<svg")
 
 
+def test_commands_start_the_service(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is not started; tests/service/test_server.py does that."""
+    started: list[object] = []
+    monkeypatch.setattr(server, "serve", lambda *arguments, **options: started.append(arguments))
+    lines = [line for language, block in BLOCKS if language == "sh" for line in block.splitlines()]
+    commands = [shlex.split(line, comments=True)[1:] for line in lines if line.startswith("biatt ")]
+    for words in commands:
+        invoke(*words)
+    assert len(started) == len(commands) == 3
+
+
 @pytest.mark.slow
 def test_python(address: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.setattr(httpx, "post", partial(httpx.post, timeout=None))  # a busy machine is no failure
     (block,) = calls("python")
+    assert [language for language, _ in BLOCKS].count("python") == 1
     exec(compile(block.replace(ADDRESS, address), PAGE.name, "exec"), {})
     assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == ["leaves", "took"]
 

@@ -149,7 +149,7 @@ def test_without_the_extra_one_sentence_says_what_to_install(package: str) -> No
 
 def test_the_rest_of_biatt_imports_nothing_of_the_web() -> None:
     code = (
-        "import sys, biatt.cli, biatt.parse_file; biatt.load('en').parse_tokens([['a']])\n"
+        "import sys, biatt.cli, biatt.parsing.parse_file; biatt.load('en').parse_tokens([['a']])\n"
         "print({'fastapi', 'starlette', 'uvicorn', 'pydantic', 'asyncio'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], env=ENVIRONMENT, capture_output=True, text=True)

@@ -82,11 +82,11 @@ def test_no_licence_or_file_name_breaks_the_table(text: str) -> None:
 
 
 def test_card_of_an_ensemble_and_of_a_pipeline_says_so() -> None:
-    accuracies = {"tokeniser": {"end": 0.98}, "tagger": {"upos": 0.955, "lemma": 1.0}}
+    accuracies = {"tokeniser": {"end": 0.98}, "tags": {"upos": 0.955, "lemma": 1.0}}
     cells = rows(card(members=3, label_accuracies=accuracies))
     assert cells["members of the ensemble"] == "3"
     assert cells["tokeniser, accuracy on dev, labels of the training data"] == "end 98.00"
-    assert cells["tagger, accuracy on dev, labels of the training data"] == "upos 95.50, lemma 100.00"
+    assert cells["tags, accuracy on dev, labels of the training data"] == "upos 95.50, lemma 100.00"
 
 
 def test_card_tells_what_silver_text_there_was_and_what_was_left_out() -> None:

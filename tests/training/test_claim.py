@@ -12,8 +12,8 @@ import pytest
 
 from biatt.data import locks
 from biatt.errors import ConfigError
-from biatt.model_folder import CHECKPOINT, FINGERPRINT, LOCK, WEIGHTS
-from biatt.training.claim import claimed, make_folder
+from biatt.models.model_folder import CHECKPOINT, FINGERPRINT, LOCK, WEIGHTS
+from biatt.training.claim import claimed
 
 SOURCE = Path(__file__).parents[2] / "src"
 # Claims a folder, says so, and holds it until its input ends.
@@ -142,24 +142,10 @@ def test_file_system_without_locks_is_no_obstacle(tmp_path: Path, monkeypatch: p
 
 def test_files_that_a_killed_process_left_half_written_are_removed(tmp_path: Path) -> None:
     with claimed(tmp_path, "a", resume=False):
-        (tmp_path / "tagger").mkdir()
-    for folder in (tmp_path, tmp_path / "tagger"):
+        (tmp_path / "tokeniser").mkdir()
+    for folder in (tmp_path, tmp_path / "tokeniser"):
         (folder / ".0123456789abcdef.tmp").write_bytes(b"half")
         (folder / ".notes.tmp").write_bytes(b"not ours")
     with claimed(tmp_path, "a", resume=True):
         left = sorted(path.name for path in tmp_path.rglob("*.tmp"))
     assert left == [".notes.tmp", ".notes.tmp"]
-
-
-def test_folder_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    for out in (tmp_path / "file", tmp_path / "file" / "below"):
-        with pytest.raises(ConfigError, match="cannot be a folder for the model"):
-            make_folder(out)
-
-
-@pytest.mark.skipif(sys.platform == "win32" or os.geteuid() == 0, reason="the superuser may write everywhere")
-def test_folder_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
-    tmp_path.chmod(0o500)
-    with pytest.raises(ConfigError, match="cannot be written to"):
-        make_folder(tmp_path)

@@ -15,8 +15,8 @@ import biatt
 from biatt.config import Config, with_settings
 from biatt.data.conll import read
 from biatt.data.toy_treebank import generate
-from biatt.encoder_folder import find_encoder
 from biatt.errors import BiattError, ConfigError, ModelError
+from biatt.models.encoder_folder import find_encoder
 from biatt.network.contextual import ContextualEncoder
 from biatt.parser import Parser
 from biatt.training import feature_cache

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from biatt.encoder_folder import EncoderReference
 from biatt.encoding.features import Features
-from biatt.errors import BiattError, TrainingError
+from biatt.errors import BiattError, ConfigError
+from biatt.models.encoder_folder import EncoderReference
 from biatt.training import feature_cache
 from biatt.training.feature_cache import cached_features
 from biatt.training.listener import Silent
@@ -128,7 +128,7 @@ def test_the_listener_hears_of_all_words(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(TrainingError, match=r"file cannot be a folder for features: file exists\.$"):
+    with pytest.raises(ConfigError, match=r"file cannot be a folder for features: file exists\.$"):
         cached_features(CountingEncoder(), SENTENCES, tmp_path / "file", Silent())
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from biatt.annotate.tags import gold_columns, labels_of
-from biatt.config import TaggerSettings, with_settings
+from biatt.config import TokeniserSettings, with_settings
 from biatt.data.toy_treebank import generate
 from biatt.encoding.labels import NO_LABEL
 from biatt.encoding.vocabulary import Vocabulary
@@ -20,7 +20,7 @@ SETTINGS = ["hidden=8", "rate=0.05", "clip=1", "schedule=linear", "epochs=10", "
 
 
 def labeller_run(folder: Path, *changes: str, noisy: Noisy | None = None) -> LabellerRun:
-    """A tagger of twelve sentences, which are dev sentences as well."""
+    """A labeller of the words of twelve sentences, which are dev sentences as well."""
     sentences = generate(12, seed=1)
     vocabulary = Vocabulary.build(sentences, columns=("form",), min_count=1)
     labels = labels_of(sentences)
@@ -31,10 +31,10 @@ def labeller_run(folder: Path, *changes: str, noisy: Noisy | None = None) -> Lab
     )
     return LabellerRun(
         Job(folder, "a fingerprint", seed=1, threads=1, listener=Silent()),
-        with_settings(TaggerSettings(), [*SETTINGS, *changes]),
+        with_settings(TokeniserSettings(), [*SETTINGS, *changes]),
         labels,
         LabellerData(labelled, labelled, noisy),
-        stage="tagger",
+        stage="labeller",
         dropped_rows=vocabulary.dropped()[0],
         save=lambda weights: None,
     )

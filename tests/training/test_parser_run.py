@@ -24,7 +24,7 @@ from biatt.data.toy_treebank import generate
 from biatt.encoding.vocabulary import Vocabulary
 from biatt.errors import ConfigError
 from biatt.evaluation.metrics import evaluate
-from biatt.model_folder import CHECKPOINT
+from biatt.models.model_folder import CHECKPOINT
 from biatt.options import ConllFormat
 from biatt.parser import Parser, load
 from biatt.presets import preset

@@ -16,7 +16,8 @@ from biatt.data.sentence import Sentence
 from biatt.data.toy_treebank import generate
 from biatt.errors import ConfigError
 from biatt.evaluation.metrics import evaluate
-from biatt.model_folder import FINGERPRINT, WEIGHTS, is_finished
+from biatt.models.language_profile import LanguageProfile
+from biatt.models.model_folder import FINGERPRINT, WEIGHTS, is_finished
 from biatt.parser import load
 from biatt.presets import PipelineConfig, preset
 from biatt.training.records import read_records
@@ -47,10 +48,19 @@ def test_folder_contains_every_part_and_no_more(pipeline: Path) -> None:
     names = sorted(path.relative_to(pipeline).as_posix() for path in pipeline.rglob("*") if path.is_file())
     model = ["config.json", "metrics.jsonl", WEIGHTS, "vocabulary.json"]
     tokeniser = [f"tokeniser/{name}" for name in model]
-    assert names == sorted(["README.md", FINGERPRINT, *model, *tokeniser])
+    assert names == sorted(["README.md", "language.json", FINGERPRINT, *model, *tokeniser])
     card = (pipeline / "README.md").read_text()
     assert "tokeniser, accuracy on dev, labels of the training data | end " in card
     assert "tags, accuracy on dev, labels of the training data | upos " in card
+
+
+@pytest.mark.slow
+def test_model_has_the_language_profile_of_its_training_text(treebank: Path, pipeline: Path) -> None:
+    profile = load(pipeline).profile
+    assert profile is not None
+    whole = LanguageProfile.of_text(raw_text(read(treebank)))  # a few sentences of which are dev
+    assert set(profile.per_million) <= set(whole.per_million)
+    assert len(profile.per_million) > len(whole.per_million) / 2
 
 
 @pytest.mark.slow

@@ -176,6 +176,13 @@ def test_line_of_an_epoch(record: dict[str, Any], line: str, capsys: pytest.Capt
     assert capsys.readouterr() == ("", line)
 
 
+def test_message_cannot_steer_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    """File names can be of any characters."""
+    with Display() as display:
+        display.message("\x1b[2J[/red].conllu does not say where spaces are.")
+    assert capsys.readouterr().err == "\\x1b[2J[/red].conllu does not say where spaces are.\n"
+
+
 def test_log_has_lines_and_no_bar(capsys: pytest.CaptureFixture[str]) -> None:
     with Display() as display:
         display.message("a [message] of no markup")

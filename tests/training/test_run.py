@@ -18,7 +18,7 @@ from biatt.data.conll import read, write
 from biatt.data.toy_treebank import generate
 from biatt.errors import TrainingError
 from biatt.evaluation.metrics import evaluate
-from biatt.model_folder import CHECKPOINT, WEIGHTS
+from biatt.models.model_folder import CHECKPOINT, WEIGHTS
 from biatt.network.model import DEVIATION
 from biatt.parser import load
 from biatt.training import run as run_module

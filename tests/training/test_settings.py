@@ -61,9 +61,8 @@ def test_description_has_every_field_with_help_and_a_default_that_parses() -> No
         assert with_settings(best, differing) == preset(other)
 
 
-def test_description_has_what_tokeniser_and_tagger_use() -> None:
+def test_description_has_what_the_tokeniser_uses() -> None:
     described = {name: others for name, _, _, others in described_settings()}
     assert described["hidden"]["tokeniser"] == "64"
     assert described["columns"] == {}
-    assert all("tagger" not in described[name] for name in ("directions", "query_input", "tag_dropout"))
-    assert "tokeniser" not in described["affixes"]
+    assert all("tokeniser" not in described[name] for name in ("affixes", "directions", "tag_dropout"))

@@ -16,7 +16,7 @@ from biatt.config import with_settings
 from biatt.data.conll import read, write
 from biatt.data.toy_treebank import generate
 from biatt.errors import ConfigError
-from biatt.model_folder import CARD, TOKENISER
+from biatt.models.model_folder import CARD, TOKENISER
 from biatt.parser import load
 from biatt.presets import PipelineConfig, preset, trained_further
 from biatt.training.settings import configurations

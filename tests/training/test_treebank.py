@@ -54,7 +54,7 @@ def test_several_files_are_one_treebank(tmp_path: Path) -> None:
     files = [tmp_path / "a.conllu.gz", tmp_path / "b.conllu"]
     write(sentences[:4], files[0])
     write(sentences[4:], files[1])
-    treebank = read_treebank(files, files[1], dev_fraction=0.05, seed=1)
+    treebank = read_treebank(files, files[1], seed=1)
     assert (treebank.train, treebank.dev) == (sentences, sentences[4:])
     assert (treebank.train_files, treebank.dev_file) == (f"{files[0]}, {files[1]}", str(files[1]))
 
@@ -65,7 +65,7 @@ def test_sentences_without_words_are_left_out(tmp_path: Path) -> None:
     path = tmp_path / "with-comments.conllu"
     path.write_bytes(b"# first\n\n" + (tmp_path / "plain.conllu").read_bytes() + b"# no word\n\n")
     assert sum(not len(sentence) for sentence in read(path)) == 2
-    treebank = read_treebank([path], path, dev_fraction=0.05, seed=1)
+    treebank = read_treebank([path], path, seed=1)
     assert [s.forms for s in treebank.train] == [s.forms for s in treebank.dev]
     assert [s.forms for s in treebank.train] == [s.forms for s in sentences]
 
@@ -79,7 +79,7 @@ def test_file_without_sentences_is_named(tmp_path: Path) -> None:
     with pytest.raises(
         TrainingError, match=r"empty\.conllu: there is no sentence with a whole tree to choose"
     ):
-        read_treebank([tmp_path / "t.conllu"], empty, dev_fraction=0.05, seed=1)
+        read_treebank([tmp_path / "t.conllu"], empty, seed=1)
 
 
 def test_one_sentence_cannot_be_both_trained_on_and_held_out(tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ def test_training_sentences_may_lack_heads_and_dev_sentences_have_whole_trees(tm
         sentence.rows[0][HEAD] = "_"
     write([*partial, *whole], path)
     write(whole, dev)
-    assert read_treebank([path], dev, dev_fraction=0.05, seed=1).train == [*partial, *whole]
+    assert read_treebank([path], dev, seed=1).train == [*partial, *whole]
     for seed in range(4):
         treebank = read_treebank([path], None, dev_fraction=0.4, seed=seed)
         assert all(-1 not in sentence.heads for sentence in treebank.dev)
@@ -118,10 +118,10 @@ def test_training_sentences_may_lack_heads_and_dev_sentences_have_whole_trees(tm
     with pytest.raises(
         FormatError, match=r"partial\.conllu, line 2: the heads form a cycle through words 2, 3"
     ):
-        read_treebank([path], dev, dev_fraction=0.4, seed=1)
+        read_treebank([path], dev, seed=1)
     write([Sentence.from_words(["so", "what"])], path)
     with pytest.raises(TrainingError, match=r"partial\.conllu: no word to train on has a head"):
-        read_treebank([path], dev, dev_fraction=0.4, seed=1)
+        read_treebank([path], dev, seed=1)
 
 
 def test_missing_head_in_a_dev_file_is_told_with_file_and_line(tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ def test_missing_head_in_a_dev_file_is_told_with_file_and_line(tmp_path: Path) -
     write(generate(2), good)
     bad.write_text("1\tw\t_\tNOUN\t_\t_\t0\troot\t_\t_\n2\tw\t_\tNOUN\t_\t_\t_\tdep\t_\t_\n\n")
     with pytest.raises(FormatError, match="HEAD is '_' where a number from 0 to 2 was expected") as caught:
-        read_treebank([good], bad, dev_fraction=0.5, seed=1)
+        read_treebank([good], bad, seed=1)
     assert (caught.value.source, caught.value.line) == (str(bad), 2)
 
 
@@ -145,7 +145,7 @@ def test_fault_in_a_tree_is_told_with_file_and_line(
     bad.write_text(good.read_text() + "".join(rows) + "\n")
     for files, dev in (([good, bad], None), ([good], bad)):
         with pytest.raises(FormatError, match=message) as caught:
-            read_treebank(files, dev, dev_fraction=0.5, seed=1)
+            read_treebank(files, dev, seed=1)
         assert (caught.value.source, caught.value.line) == (str(bad), good.read_text().count("\n") + line)
 
 
@@ -155,10 +155,10 @@ def test_sentence_that_the_parser_refuses_is_refused_in_training_too(tmp_path: P
 
     path = tmp_path / "long.conllu"
     write([chain(2), chain(LONGEST_SENTENCE)], path)
-    assert len(read_treebank([path], path, dev_fraction=0.05, seed=1).train) == 2
+    assert len(read_treebank([path], path, seed=1).train) == 2
     write([chain(2), chain(LONGEST_SENTENCE + 1)], path)
     with pytest.raises(FormatError, match=r"the sentence has 5,001 words; .* up to 5,000") as caught:
-        read_treebank([path], path, dev_fraction=0.05, seed=1)
+        read_treebank([path], path, seed=1)
     assert (caught.value.source, caught.value.line) == (str(path), 4)
 
 
@@ -190,3 +190,12 @@ def test_another_seed_is_another_sample() -> None:
     train = generate(60, seed=1)
     whole = Treebank(train, train[:9], "t", "d")
     assert whole.sampled(200, seed=1) == whole.sampled(200, seed=1) != whole.sampled(200, seed=2)
+
+
+def test_as_much_is_held_out_as_in_the_paper_and_nothing_beside_a_dev_file(tmp_path: Path) -> None:
+    path = tmp_path / "t.conllu"
+    write(generate(60, seed=1), path)
+    assert len(read_treebank([path], None, seed=1).dev) == 3
+    assert len(read_treebank([path], path, seed=1).train) == 60
+    with pytest.raises(ConfigError, match="only where there is no dev file"):
+        read_treebank([path], path, dev_fraction=0.05, seed=1)

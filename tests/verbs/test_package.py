@@ -7,18 +7,19 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 import biatt
+from biatt.cli import app
 from biatt.data.toy_treebank import generate
-from builders import random_parser, random_tokeniser
+from biatt.models.language_profile import LanguageProfile
+from builders import random_pipeline
 from commands import invoke
 
 
 @pytest.fixture
 def model(tmp_path: Path) -> Path:
-    parser = random_parser({"tags": True, "columns": ("form",)})
-    parser.tokeniser = random_tokeniser()
-    parser.save(tmp_path / "model")
+    random_pipeline().save(tmp_path / "model")
     return tmp_path / "model"
 
 
@@ -38,6 +39,14 @@ def test_package_has_all_that_the_options_say(model: Path, tmp_path: Path) -> No
     assert "By Æ. Author." in card
     for row in ("| treebank | Toy 1 |", "| licence | CC0 |", "| scores | test, from raw text: Tokens "):
         assert row in card
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="no /dev/zero on this system")
+def test_licence_without_end_is_refused(model: Path, tmp_path: Path) -> None:
+    options = ["--name", "da", "--version", "1.0", "--output", str(tmp_path), "--licence-file", "/dev/zero"]
+    result = CliRunner().invoke(app, ["package", str(model), *options])
+    assert result.exit_code == 2
+    assert "/dev/zero: the input is larger than the limit" in result.stderr
 
 
 def test_models_are_listed_with_what_their_cards_say(
@@ -73,3 +82,16 @@ def test_models_are_listed_with_what_their_cards_say(
     table = invoke("models")
     assert "Danish" in table
     assert "biatt-zz 2" in table
+
+
+@pytest.mark.parametrize("name", ["sample.txt", "sample.conllu"])
+def test_sample_gives_the_language_profile(model: Path, tmp_path: Path, name: str) -> None:
+    text = "Koen står på engen."
+    if name.endswith("txt"):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    else:
+        biatt.write([biatt.Sentence.from_words(["Koen", "står", "på", "engen", "."])], tmp_path / name)
+    options = ["--name", "da", "--version", "1.0", "--output", tmp_path / "out", "--sources"]
+    invoke("package", model, *options, "--sample", tmp_path / name)
+    parser = biatt.load(tmp_path / "out" / "biatt-da" / "biatt_da")
+    assert parser.profile == LanguageProfile.of_text(text)

@@ -145,3 +145,15 @@ def test_json_has_a_line_for_each_sentence(data: Path) -> None:
         for token in sentence["words"]:
             assert 0 <= token["confidence"] <= 1
             assert token["head"] in range(len(sentence["words"]) + 1)
+
+
+@pytest.mark.slow
+def test_auto_says_on_standard_error_which_model_it_took() -> None:
+    done = biatt_process("parse", "--model", "auto", input=b"The owl has seen the mouse.\n")
+    assert done.returncode == 0
+    assert done.stderr.startswith(b"biatt: <stdin>: model en (English)")
+    named = biatt_process("parse", input=b"The owl has seen the mouse.\n")
+    assert done.stdout == named.stdout
+    refused = biatt_process("info", "auto")
+    assert (refused.returncode, refused.stdout) == (2, b"")
+    assert b"auto is no model that can be loaded" in refused.stderr

@@ -1,1 +1,1 @@
-"""From raw text to tagged words: tokeniser, multiword tokens, tagger, lemmas."""
+"""From raw text to tagged words: tokeniser, multiword tokens, tags, lemmas."""

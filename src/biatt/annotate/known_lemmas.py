@@ -76,6 +76,15 @@ class KnownLemmas:
             {upos: {**others.table.get(upos, {}), **self.table.get(upos, {})} for upos in tags}
         )
 
+    def only(self, form: str, upos: str) -> str | None:
+        """The lemma of a known form that has no other; it needs no scores."""
+        known = self._known(form, upos)
+        return known[0] if len(known) == 1 else None
+
+    def _known(self, form: str, upos: str) -> Sequence[str]:
+        forms = self.table.get(upos)
+        return (forms.get(form) or forms.get(form.lower(), ())) if forms else ()
+
     def choose(self, form: str, upos: str, rules: Sequence[str], scores: Floats) -> str:
         """The lemma of a word; `scores` are those of the rules.
 
@@ -83,12 +92,12 @@ class KnownLemmas:
         rules that are not much worse than the best are tried: first for a lemma that is known of another
         form, then for one that ends like a known lemma or has the letters of the form.
         """
-        forms = self.table.get(upos)
-        if not forms:
-            return lemmas.apply(rules[int(scores.argmax())], form)
-        known = forms.get(form) or forms.get(form.lower(), ())
+        known = self._known(form, upos)
         if len(known) == 1:
             return known[0]
+        lemma = lemmas.apply(rules[int(scores.argmax())], form)
+        if lemma in known or not self.table.get(upos):
+            return lemma
         near = np.flatnonzero(scores >= scores.max() - MARGIN)
         ordered = near[np.argsort(-scores[near], kind="stable")].tolist()
         if known:

@@ -1,6 +1,6 @@
-"""A network that gives every word labels of several kinds: token embeddings, memory, a softmax for each kind.
+"""A network that labels the characters of a text: embeddings, memory, a softmax for each kind of label.
 
-A tagger labels the words of a sentence, a tokeniser the characters of a text.
+To the layers below, characters are the words of a sentence.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from biatt.encoding.labels import Labels
 from biatt.encoding.vocabulary import Encoded, Indices
 from biatt.kernels.forward import EncoderComponents, FusedEncoder
 from biatt.kernels.plain import PlainEncoder
-from biatt.weights import labeller_shapes
+from biatt.models.weights import labeller_shapes
 
 
 class FusedLabeller(FusedEncoder[EncoderComponents]):
@@ -40,14 +40,14 @@ class FusedLabeller(FusedEncoder[EncoderComponents]):
     def best(self, batch: Batch) -> Indices:
         """(N, kinds): the best label of every kind."""
         components = self.components(batch)
-        m = components.embed(batch, None)
-        for layer in range(self.config.layers):
+        _, m = components.first_layer(batch, None, batch.words + 1)
+        for layer in range(1, self.config.layers):
             m = components.encode(m, layer, batch.words + 1)
         scores = m[word_positions(batch.words)] @ self.weights["out"] + self.weights["out_bias"]
         return self.labels.best(scores)
 
     def label(self, sentences: Sequence[Encoded], *, batch_words: int) -> list[Indices]:
-        """(n, kinds) for each sentence; the network sees about `batch_words` words at a time."""
+        """(n, kinds) for each text; the network sees about `batch_words` characters at a time."""
 
         def score(batch: Batch, _: list[int]) -> list[Indices]:
             return np.split(self.best(batch), np.cumsum(batch.words)[:-1])

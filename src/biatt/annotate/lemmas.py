@@ -1,4 +1,4 @@
-"""Lemmas by rules, so that a tagger can choose the lemma of a form that it has never seen.
+"""Lemmas by rules, so that a network can choose the lemma of a form that it has never seen.
 
 A rule changes the letters' case, then removes letters at either end and adds others:
 
@@ -53,9 +53,14 @@ def apply(rule: str, form: str) -> str:
     """The lemma, or the form itself if it is too short for the rule."""
     if is_constant(rule):
         return rule[1:]
-    case, start, front, removed, back = rule.split("\t")
-    changed = _CASES[case](form)
-    if int(start) + int(removed) > len(changed):
+    change, start, front, removed, back = _parts(rule)
+    changed = change(form)
+    if start + removed > len(changed):
         return form
-    middle = changed[int(start) : len(changed) - int(removed)]
-    return front + middle + back or form
+    return front + changed[start : len(changed) - removed] + back or form
+
+
+@lru_cache(maxsize=1 << 12)
+def _parts(rule: str) -> tuple[Callable[[str], str], int, str, int, str]:
+    case, start, front, removed, back = rule.split("\t")
+    return _CASES[case], int(start), front, int(removed), back

@@ -13,12 +13,14 @@ from biatt.data.columns import MISC
 from biatt.data.graphemes import joined
 from biatt.data.places import Places
 from biatt.data.sentence import NO_FILE, TEXT, Sentence
-from biatt.data.spaces import NO_SPACE, SPACES_AFTER, SPACES_BEFORE, SPACES_IN_TOKEN, escaped, item_for
+from biatt.data.spaces import SPACES_AFTER, SPACES_BEFORE, SPACES_IN_TOKEN, escaped, item_for
 from biatt.data.text import BYTE_ORDER_MARK
 from biatt.encoding.vocabulary import Indices
 
 INSIDE, TOKEN_END, SENTENCE_END = range(3)  # what ends at a character
 LONGEST_SENTENCE = 1000  # words: a text without any end of sentence is cut here
+
+OTHER_COLUMNS = ["_"] * 8  # all but number and form
 
 _IS_SPACE = np.array([chr(code).isspace() for code in range(0x3002)])  # no later character is
 
@@ -85,24 +87,26 @@ def build_sentences(text: str, cuts: Cuts, multiword: Multiword) -> Iterator[Sen
     for number, (start, end, characters, ends_sentence, several, next_start) in enumerate(
         zip(*cuts, following, strict=True), 1
     ):
-        token, items = text[start:end], [before] if before else []
+        token, after = text[start:end], text[end:next_start]
+        # The last space is written also if it is a blank, since a file ends otherwise if nothing is said.
+        misc = SPACES_AFTER + escaped(after) if after and number == len(starts) else item_for(after)
         if characters != end - start and (form := " ".join(token.split())) != token:
-            items.append(SPACES_IN_TOKEN + escaped(token))
+            misc = _joined(SPACES_IN_TOKEN + escaped(token), misc)
             token = form
-        if next_start == end:
-            items.append(NO_SPACE)
-        elif number == len(starts):  # also of a blank, since a file ends otherwise if nothing is said
-            items.append(SPACES_AFTER + escaped(text[end:]))
-        elif item := item_for(text[end:next_start]):
-            items.append(item)
+        if before:
+            misc, before = _joined(before, misc), ""
         words = multiword.words(token) if several else [token]
-        builder.add(token, words, misc="|".join(items) or "_", space_after=next_start > end)
-        before = ""
+        builder.add(token, words, misc=misc or "_", space_after=next_start > end)
         if ends_sentence or builder.size >= LONGEST_SENTENCE or number == len(starts):
             sentence = builder.sentence()
             sentence.place_in(Places(text, starts[first:number], ends[first:number]))
             yield sentence
             builder, first = SentenceBuilder(), number
+
+
+def _joined(item: str, others: str) -> str:
+    """Items of MISC, if there are others."""
+    return f"{item}|{others}" if others else item
 
 
 class SentenceBuilder:
@@ -122,7 +126,7 @@ class SentenceBuilder:
             span = f"{self.size + 1}-{self.size + len(words)}"
             self.verbatim.append((self.size, "\t".join([span, token, *"_______", misc])))
         for word in words:
-            self.rows.append([str(self.size + 1), word, *"________"])
+            self.rows.append([str(len(self.rows) + 1), word, *OTHER_COLUMNS])
         if len(words) == 1:
             self.rows[-1][MISC] = misc
         self.text.append(token + (" " if space_after else ""))

@@ -60,6 +60,8 @@ class Tags:
 
     def given(self, sentence: Sentence, missing: Words) -> Indices:
         """(n, kinds): the numbers of the tags that the sentence has; NO_LABEL for others and for lemmas."""
+        if all(len(words) == len(sentence) for words in missing):
+            return np.full((len(sentence), len(missing)), NO_LABEL, np.int32)
         columns: list[list[str | None]] = []
         for column, words in zip(self._columns, missing, strict=True):
             known = column != LEMMA and len(words) < len(sentence)
@@ -81,13 +83,19 @@ class Tags:
         rows = [row[:] for row in sentence.rows]
         kinds = zip(self.labels.kinds.items(), self.labels.slices, numbers.T.tolist(), words, strict=True)
         for (kind, names), part, chosen, some in kinds:  # lemmas are the last kind: the word has its UPOS
-            choose_lemma = self.known_lemmas.choose if self.known_lemmas and kind == "lemma" else None
-            for word in some:
-                row, name = rows[word], names[chosen[word]]
-                if choose_lemma and label_scores is not None:
-                    row[LEMMA] = choose_lemma(row[FORM], row[UPOS], names, label_scores[word, part])
-                else:
-                    row[KINDS[kind]] = lemmas.apply(name, row[FORM]) if kind == "lemma" else name
+            if kind != "lemma":
+                column = KINDS[kind]
+                for word in some:
+                    rows[word][column] = names[chosen[word]]
+            elif self.known_lemmas is None or label_scores is None:
+                for word in some:
+                    rows[word][LEMMA] = lemmas.apply(names[chosen[word]], rows[word][FORM])
+            else:
+                known, choose = self.known_lemmas.only, self.known_lemmas.choose
+                for word in some:
+                    form, upos = rows[word][FORM], rows[word][UPOS]
+                    lemma = known(form, upos)
+                    rows[word][LEMMA] = lemma or choose(form, upos, names, label_scores[word, part])
         return sentence.with_rows(rows)
 
     def choices(self, label_scores: Floats, words: Words) -> dict[str, Choices]:

@@ -25,10 +25,10 @@ from biatt.data.raw_text import Paragraph
 from biatt.data.sentence import Sentence
 from biatt.data.text import BYTE_ORDER_MARK
 from biatt.encoding.labels import NO_LABEL, Labels
-from biatt.encoding.vocabulary import Encoded, Indices
-from biatt.model_check import Kind
-from biatt.model_folder import Model, read_model, write_model
-from biatt.weights import ROOT, StoredWeights
+from biatt.encoding.vocabulary import NO_INDICES, Encoded, Indices, in_bytes, joined_bags
+from biatt.models.model_check import Kind
+from biatt.models.model_folder import Model, read_model, write_model
+from biatt.models.weights import ROOT, StoredWeights
 
 INSIDE, TOKEN, SENTENCE = "inside", "token", "sentence"  # what ends at a character, as `cut_text` numbers it
 ONE, SEVERAL = "one", "several"  # how many words the token that ends there has
@@ -52,7 +52,7 @@ class Characters:
         self.symbols = list(symbols)
         self.size = len(self.symbols) + 1  # row 0 is ROOT
         self._rows = dict(zip(self.symbols, range(1, self.size), strict=True))
-        self._chunks: dict[str, list[tuple[int, ...]]] = {}
+        self._chunks: dict[str, list[bytes]] = {}
 
     @classmethod
     def build(cls, paragraphs: Sequence[Paragraph], *, min_count: int) -> Characters:
@@ -66,12 +66,12 @@ class Characters:
         kept = [symbol for symbol, times in count.items() if times >= min_count]
         return cls(sorted(kept, key=lambda symbol: (-count[symbol], symbol)))
 
-    def encode(self, paragraph: Paragraph) -> list[tuple[int, ...]]:
-        """The rows of each character of a paragraph, one after the other."""
+    def encode(self, paragraph: Paragraph) -> list[bytes]:
+        """The rows of each character of a paragraph, as `in_bytes` gives them."""
         rows = list(chain.from_iterable(map(self._chunk, paragraph.chunks)))
         for character, symbol in _line_symbols(paragraph):
             if symbol in self._rows:
-                rows[character] += (self._rows[symbol],)
+                rows[character] += in_bytes([self._rows[symbol]])
         return rows
 
     def dropped(self) -> Indices:
@@ -80,12 +80,13 @@ class Characters:
         replacement[ROOT] = ROOT
         return replacement
 
-    def _chunk(self, chunk: str) -> list[tuple[int, ...]]:
+    def _chunk(self, chunk: str) -> list[bytes]:
         rows = self._chunks.get(chunk)
         if rows is None:
             row_of = self._rows
             rows = [
-                tuple(row_of[symbol] for symbol in symbols if symbol in row_of) for symbols in _spelled(chunk)
+                in_bytes([row_of[symbol] for symbol in symbols if symbol in row_of])
+                for symbols in _spelled(chunk)
             ]
             if len(chunk) <= LONGEST_CHUNK:
                 if len(self._chunks) >= REMEMBERED_CHUNKS:
@@ -217,11 +218,8 @@ def cut(paragraph: Paragraph, characters: Characters) -> list[Window]:
     for start in range(0, size, WINDOW):
         end = min(start + WINDOW, size)
         first, last = max(0, start - MARGIN), min(size, end + MARGIN)
-        bags = [(ROOT,), *rows[first:last]]
-        offsets = np.zeros(len(bags) + 1, np.int32)
-        np.cumsum([len(bag) for bag in bags], out=offsets[1:])
-        none = np.empty(0, np.int32)
-        encoded = Encoded(np.fromiter(chain(*bags), np.int32, offsets[-1]), offsets, none, none)
+        bags = joined_bags([in_bytes([ROOT]), *rows[first:last]])
+        encoded = Encoded(*bags, NO_INDICES, NO_INDICES)
         core = slice(start - first, end - first)
         of_window = np.full((last - first, len(LABELS.kinds)), NO_LABEL, np.int32)
         if labels is not None:

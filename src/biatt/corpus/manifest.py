@@ -7,7 +7,6 @@ the lines are sorted and a last one has the totals.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Iterator, Sequence
@@ -17,25 +16,13 @@ from typing import Any
 
 from biatt.corpus.records import Failure
 from biatt.corpus.shards import Shard
-from biatt.data.files import is_temporary, reading, replacing
+from biatt.data.files import checksum_of, is_temporary, reading, replacing
+from biatt.data.folders import make_folder
 from biatt.data.locks import locked
 from biatt.data.visible import json_text
 from biatt.errors import BiattError, ConfigError
 
 MANIFEST, LOCK = "_manifest.jsonl", "_manifest.lock"  # readers of datasets ignore names that begin with _
-BLOCK = 1 << 20  # bytes that are read at once for a checksum
-
-
-def checksum_of(path: Path) -> str:
-    """The SHA-256 of a file as it is on the disk."""
-    digest = hashlib.sha256()
-    try:
-        with open(path, "rb") as file:
-            while block := file.read(BLOCK):
-                digest.update(block)
-    except OSError as error:
-        raise BiattError(f"{path}: cannot be read: {(error.strerror or str(error)).lower()}.") from error
-    return digest.hexdigest()
 
 
 def described_inputs(files: Sequence[Path]) -> list[dict[str, Any]]:
@@ -83,7 +70,7 @@ def open_manifest(folder: Path, run: dict[str, Any], *, resume: bool) -> Iterato
     One process at a time holds a folder. A run is resumed with the same inputs, model and options. Shards
     whose file is gone or damaged are not finished.
     """
-    _make_folder(folder)
+    make_folder(folder, "output")
     with locked(folder / LOCK, busy=f"Another process is writing into {folder}: wait for it, or stop it."):
         manifest = Manifest(folder, run)
         begun = manifest.path.exists()
@@ -100,15 +87,6 @@ def open_manifest(folder: Path, run: dict[str, Any], *, resume: bool) -> Iterato
             for line in (run, *map(_line, manifest.finished.values())):
                 file.write(f"{json_text(line)}\n".encode())
         yield manifest
-
-
-def _make_folder(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ConfigError(f"{folder} cannot be a folder for output: {error.strerror or error}.") from error
-    if not os.access(folder, os.W_OK):
-        raise ConfigError(f"{folder} is a folder that cannot be written to.")
 
 
 def _line(shard: Shard) -> dict[str, Any]:
@@ -131,8 +109,21 @@ def _read(path: Path, run: dict[str, Any]) -> Iterator[Shard]:
     for line in lines[1:-1]:
         value = _parsed(line, path)
         if "shard" in value:
-            shard = value["shard"]
-            yield Shard(**shard | {"failures": [Failure(**failure) for failure in shard["failures"]]})
+            yield _shard(value["shard"], path)
+
+
+def _shard(value: Any, path: Path) -> Shard:
+    try:
+        shard = Shard(**value | {"failures": [Failure(**failure) for failure in value["failures"]]})
+    except (KeyError, TypeError) as error:
+        raise ConfigError(f"{path} is damaged: a shard is not described; name another folder.") from error
+    if (
+        type(shard.number) is not int
+        or not isinstance(shard.file, str)
+        or Path(shard.file).name != shard.file
+    ):
+        raise ConfigError(f"{path} is damaged: a shard has no number or file; name another folder.")
+    return shard
 
 
 def _parsed(line: bytes, path: Path) -> dict[str, Any]:

@@ -87,6 +87,8 @@ def input_files(inputs: Sequence[str | Path]) -> list[Path]:
         path = Path(given)
         if path.is_dir():
             found = sorted(file for file in path.rglob("*") if file.is_file() and not _hidden(file, path))
+        elif str(given) == "-" or (path.exists() and not path.is_file()):
+            raise ConfigError(f"{given} is not a file; inputs are read twice, once for their checksums.")
         elif path.exists() or not glob.has_magic(str(given)):
             with reading(path):  # which says why it cannot be read
                 found = [path]

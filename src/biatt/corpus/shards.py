@@ -16,10 +16,18 @@ from biatt.data.sentence import SENT_ID, Sentence
 from biatt.data.visible import json_text, visible
 from biatt.display.output import with_confidence_columns, with_token_ranges
 from biatt.errors import BiattError, FormatError
+from biatt.machine.threads import windows
 from biatt.options import CorpusFormat, OnError, ParseOptions
 from biatt.parser import Parser
-from biatt.parts import WINDOW_CHARACTERS, WINDOW_SENTENCES, Part, Trees, checked, parsed_parts, size_of_part
-from biatt.threads import windows
+from biatt.parsing.parts import (
+    WINDOW_CHARACTERS,
+    WINDOW_SENTENCES,
+    Part,
+    Trees,
+    checked,
+    parsed_parts,
+    size_of_part,
+)
 
 SUFFIXES: dict[CorpusFormat, str] = {"conllu": ".conllu", "json": ".jsonl", "parquet": ".parquet"}
 
@@ -35,10 +43,18 @@ class Manner(NamedTuple):
     offsets: bool = False
 
 
+class Place(NamedTuple):
+    """How far the inputs have been read."""
+
+    file: int  # from 0
+    bytes: int  # of this file
+
+
 class Task(NamedTuple):
     number: int  # of the shard, from 1
     records: Sequence[Record | Failure]
     manner: Manner
+    place: Place  # of its end
 
 
 class Shard(NamedTuple):
@@ -52,6 +68,11 @@ class Shard(NamedTuple):
     bytes: int
     sha256: str
     failures: list[Failure]
+
+
+class Done(NamedTuple):
+    shard: Shard
+    place: Place
 
 
 def parse_shard(parser: Parser, task: Task) -> Shard:
@@ -131,7 +152,7 @@ def _parts(records: Sequence[Record | Failure]) -> Iterator[tuple[Record | Failu
 
 
 def _lean(sentences: Sequence[Trees]) -> list[Sentence]:
-    """The sentences, without the network's scores, which a shard of them would fill the memory with."""
+    """The sentences without the network's scores: those of a whole shard would fill the memory."""
     best = [trees[0] for trees in sentences]
     for sentence in best:
         sentence.scores = None

@@ -4,4 +4,4 @@ from __future__ import annotations
 
 ID, FORM, LEMMA, UPOS, XPOS, FEATS, HEAD, DEPREL, DEPS, MISC = range(10)
 PHEAD, PDEPREL = DEPS, MISC  # CoNLL-X names for the same places
-COLUMNS = 10
+WIDTH = 10  # number of columns

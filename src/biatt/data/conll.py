@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import BinaryIO, Literal, get_args
 
 from biatt.data.arcs import cycle
-from biatt.data.columns import COLUMNS, HEAD, ID, UPOS
+from biatt.data.columns import HEAD, ID, UPOS, WIDTH
 from biatt.data.document import Document, sentences_in
 from biatt.data.files import blocks, name_of, reading, writing
 from biatt.data.sentence import NO_HEAD, Sentence
 from biatt.errors import ConfigError, FormatError
+from biatt.machine.threads import Arriving
 from biatt.options import ConllFormat
-from biatt.threads import Arriving
 
 # UD 2's universal tags, and CONJ, which UD 1 has for CCONJ.
 UPOS_TAGS = frozenset(
@@ -180,7 +180,7 @@ def format_of(head: bytes) -> ConllFormat:
         row = line.split("\t")
         if line.startswith("#") or _RANGE.fullmatch(row[ID]) or _EMPTY_NODE.fullmatch(row[ID]):
             return "conllu"
-        if len(row) == COLUMNS and row[UPOS] not in ("_", "X"):
+        if len(row) == WIDTH and row[UPOS] not in ("_", "X"):
             universal += row[UPOS] in UPOS_TAGS
             other += row[UPOS] not in UPOS_TAGS
     return "conllx" if other > universal else "conllu"
@@ -270,7 +270,7 @@ def _parse(body: str, format: ConllFormat, name: str, first: int, trees: Trees) 
     n = len(rows)
     _count_to(n)
     empty = "\t\t" in body or "\t\n" in body or "\t\r" in body or body[-1:] == "\t"
-    if tokens or empty or [row[ID] for row in rows] != _IDS[:n] or any(len(row) != COLUMNS for row in rows):
+    if tokens or empty or [row[ID] for row in rows] != _IDS[:n] or any(len(row) != WIDTH for row in rows):
         _complain(lines, n, name, first, trees)
     heads = [_HEADS.get(row[HEAD], _NOT_A_HEAD) for row in rows]
     missing = trees is True and min(heads, default=0) < 0
@@ -302,8 +302,8 @@ def _complain(lines: list[str], n: int, name: str, first: int, trees: Trees) -> 
             continue
         row = line.split("\t")
         fault = ""
-        if len(row) != COLUMNS:
-            fault = f"the line has {len(row)} columns separated by tabs, not {COLUMNS}"
+        if len(row) != WIDTH:
+            fault = f"the line has {len(row)} columns separated by tabs, not {WIDTH}"
         elif "" in row:
             fault = f"column {row.index('') + 1} is empty; a missing value is written _"
         elif words and (row[ID] == "1" or row[ID].startswith("1-")):

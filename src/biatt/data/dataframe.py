@@ -13,7 +13,7 @@ from biatt.errors import BiattError
 if TYPE_CHECKING:
     import pandas as pd
 
-COLUMNS = (
+TABLE_COLUMNS = (
     *("document", "sentence", "sent_id", "id", "form", "lemma", "upos", "xpos", "feats"),
     *("head", "head_form", "deprel", "start_char", "end_char", "confidence"),
 )
@@ -30,7 +30,7 @@ def to_dataframe(documents: Document | Sentence | Iterable[Document | Sentence])
     except ImportError as error:
         raise BiattError("to_dataframe needs pandas: pip install 'biatt[pandas]'.") from error
     rows = [row for number, sentences in _numbered(documents) for row in _rows(number, sentences)]
-    table = pd.DataFrame(rows, columns=list(COLUMNS))
+    table = pd.DataFrame(rows, columns=list(TABLE_COLUMNS))
     return table.astype({"head": "Int64"})  # which can hold missing values; int cannot
 
 

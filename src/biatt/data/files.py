@@ -9,6 +9,7 @@ from __future__ import annotations
 import bz2
 import errno
 import gzip
+import hashlib
 import io
 import lzma
 import os
@@ -44,6 +45,7 @@ EXPANSION = 100
 # Seconds that the sender of a pipe has to send more before the reader works on what it has: enough for a
 # program that only copies, too short for a person to notice.
 PATIENCE = 0.005
+CHECKSUM_BLOCK = 1 << 20  # bytes that are read at once
 
 
 class InputStream(io.BufferedReader):
@@ -161,6 +163,18 @@ def replacing(path: str | Path) -> Iterator[BinaryIO]:
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
+
+
+def checksum_of(path: str | Path) -> str:
+    """The SHA-256 of a file as it is on the disk."""
+    digest = hashlib.sha256()
+    try:
+        with open(path, "rb") as file:
+            while block := file.read(CHECKSUM_BLOCK):
+                digest.update(block)
+    except OSError as error:
+        raise _refused(str(path), "read", error) from error
+    return digest.hexdigest()
 
 
 def is_temporary(path: Path) -> bool:

@@ -1,6 +1,7 @@
-"""A folder that is replaced whole or not at all: written beside the old one, then renamed.
+"""Folders that are made, and folders that are replaced whole or not at all.
 
-Two folders beside it exist for a while; the number is random, so that two processes do not meet:
+A new folder is written beside the old one, then renamed. Two folders exist beside it for a while; the number
+is random, so that two processes do not meet:
 
     .NAME.NUMBER.new    the new folder, until it gets the name
     .NAME.NUMBER.old    the folder that had the name, until it is removed
@@ -18,6 +19,19 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from biatt.errors import ConfigError
+
+
+def make_folder(folder: Path, content: str) -> None:
+    """Make a folder for this content, unless it is there; ConfigError if it cannot be, or be written to."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise ConfigError(f"{folder} cannot be a folder for {content}: {reason}.") from error
+    if not os.access(folder, os.W_OK):
+        raise ConfigError(f"{folder} is a folder that cannot be written to.")
 
 
 @contextmanager

@@ -9,7 +9,7 @@ import math
 from typing import TYPE_CHECKING, Any, get_args
 
 from biatt.data.as_json import MAPPING_COLUMNS, TEXT_COLUMNS, VERSION
-from biatt.data.columns import COLUMNS, FORM, HEAD, ID
+from biatt.data.columns import FORM, HEAD, ID, WIDTH
 from biatt.data.document import Document
 from biatt.data.key_values import joined
 from biatt.data.places import Places
@@ -122,7 +122,7 @@ def _empty_nodes(data: Any, where: str) -> list[tuple[int, str]]:
 
 def _row(data: Any, where: str, *, head: bool = False) -> list[str]:
     """The columns but ID, and HEAD only if it is text, which it is of multiword tokens and empty nodes."""
-    row = ["_"] * COLUMNS
+    row = ["_"] * WIDTH
     row[FORM] = _value(data, "form", str, where)
     for name, column in TEXT_COLUMNS.items():
         row[column] = _value(data, name, str, where, missing="_")

@@ -14,13 +14,15 @@ from typing import Any, BinaryIO
 from biatt.data.files import InputStream, blocks, name_of, reading, with_head
 from biatt.data.sentence import Sentence
 from biatt.errors import FormatError
-from biatt.threads import Arriving, with_pauses
+from biatt.machine.threads import Arriving, with_pauses
 
 LONGEST_PARAGRAPH = 1 << 20  # characters, or bytes of a line, that are taken at once
 
 BYTE_ORDER_MARK = "\ufeff"
 
 _LONGEST_HEAD = 1 << 22  # bytes of comments after which a file counts as CoNLL, whose reader refuses more
+_BEGINNING = 1 << 16  # bytes by which the language of a text is told
+_CONLL_FORM = re.compile(r"^[0-9]+(?:-[0-9]+)?\t([^\t\n]+)", re.MULTILINE)
 _CONLL_WORD = re.compile(rb"[0-9]+(?:[-.][0-9]+)?\t")
 _BLANKS_AND_COMMENTS = re.compile(rb"(?:[^\S\n]*\n|#[^\n]*\n)*")
 
@@ -40,6 +42,27 @@ def is_conll(stream: InputStream, *, name: str) -> tuple[bool, InputStream]:
             break
     only_comments = len(head) > _LONGEST_HEAD and (not line or line.startswith(b"#"))
     return only_comments or _CONLL_WORD.match(line) is not None, with_head(head, stream, name=name)
+
+
+def beginning(stream: InputStream, *, name: str) -> tuple[str, InputStream]:
+    """The first characters of a text, or the first words of a CoNLL file; and the stream as it was.
+
+    Nothing more is waited for where a pipe has sent something.
+    """
+    head = b""
+    for block in blocks(stream):
+        if block is None and head.strip():
+            break
+        head += block or b""
+        if len(head) >= _BEGINNING:
+            break
+    return words_of(head.decode(errors="ignore")), with_head(head, stream, name=name)
+
+
+def words_of(text: str) -> str:
+    """The forms of a CoNLL text, or the text itself if it is none."""
+    forms = _CONLL_FORM.findall(text)
+    return " ".join(forms) if forms else text
 
 
 def read_tokens(source: str | Path | BinaryIO, *, name: str | None = None) -> Iterator[Sentence]:

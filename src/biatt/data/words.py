@@ -116,7 +116,7 @@ class Word:
     def tag_confidence(self) -> dict[str, float]:
         """The model's probabilities of the upos, xpos, feats and lemma that it has written, if asked for.
 
-        What the input had, and what an older model's separate tagger has written, has none.
+        What the input had has none.
         """
         confidence = self.sentence.confidence
         tags = {} if confidence is None else confidence.tags

@@ -64,7 +64,7 @@ def with_best_tree(
         if confidence
         else None
     )
-    names = [relations[i] for i in np.argmax(relation_scores, -1)]
+    names = [relations[i] for i in relation_scores.argmax(-1).tolist()]
     parsed = sentence.with_tree(heads.tolist(), names, fill_deps=fill_deps)
     if in_tree is not None:
         parsed.scores, parsed.confidence = scores, in_tree.of(heads, relation_scores, tag_confidence)

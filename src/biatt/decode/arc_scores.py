@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from biatt.data.scores import Floats, Scores, log_softmax
-from biatt.kernel_choice import deferred, use_compiled
+from biatt.machine.kernel_choice import deferred, use_compiled
 from biatt.options import Roots
 
 Matrix = npt.NDArray[np.float64]

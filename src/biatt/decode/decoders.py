@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from biatt.data.arcs import is_projective
 from biatt.decode.arc_scores import NO_ARC, Heads, Matrix, first_best, has_single_root, prepared
-from biatt.kernel_choice import deferred, use_compiled
+from biatt.machine.kernel_choice import deferred, use_compiled
 from biatt.options import Decoder, Roots
 
 TILE = 32  # words whose spans are computed together: they fill vector registers and stay in the cache

@@ -25,10 +25,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from biatt.decode import plain_distribution as plain
+import biatt.decode.plain_distribution as plain  # not all of decode: it is part of the kernels' cache key
 from biatt.decode.arc_scores import NO_ARC, Matrix, has_single_root, relative
 from biatt.decode.decoders import spans
-from biatt.kernel_choice import deferred, use_compiled
+from biatt.machine.kernel_choice import deferred, use_compiled
 from biatt.options import Roots
 
 # Weights are normalised so that losing a weight changes Z by hardly more than that weight. float64 loses

@@ -40,17 +40,21 @@ class Picture(NamedTuple):
 
 
 def stacked(pictures: Sequence[Picture]) -> Picture:
-    """One picture that contains all of them, one below the other, each below its caption."""
+    """One picture that contains all of them, one below the other, each below its caption.
+
+    One that is read from right to left begins at the right, as does its caption.
+    """
     if len(pictures) == 1 and not pictures[0].caption:
         return pictures[0]
     width, height, content = max(picture.width for picture in pictures), 0.0, []
     for picture in pictures:
         if picture.caption:
             baseline = height + _CAPTION_HEIGHT - 4
-            place = f'x="16" y="{baseline:g}" text-anchor="start"'
+            x, anchor = (width - 16, "end") if picture.from_right else (16, "start")
+            place = f'x="{x:g}" y="{baseline:g}" text-anchor="{anchor}"'
             content.append(f'<text class="biatt-caption" {place}>{escaped(picture.caption)}</text>')
             height += _CAPTION_HEIGHT
-        content.append(picture.part(y=height))
+        content.append(picture.part(x=width - picture.width if picture.from_right else 0, y=height))
         height += picture.height
     titles = " ".join(picture.title for picture in pictures)
     return Picture(width, round(height, 1), titles, "", content)

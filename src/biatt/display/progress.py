@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.progress import TimeRemainingColumn
 
 from biatt.data.visible import visible
-from biatt.progress_bar import ProgressBar
+from biatt.machine.progress_bar import ProgressBar
 
 
 class ParseProgress(ProgressBar):

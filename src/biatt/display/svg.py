@@ -16,7 +16,7 @@ from biatt.display.picture import Picture, escaped
 from biatt.display.style import LABEL_SIZE, TAG_SIZE, WORD_SIZE
 from biatt.display.text_width import text_width
 from biatt.display.word_lines import word_lines
-from biatt.display.writing_systems import font_families, runs_from_right
+from biatt.display.writing_systems import font_families, isolated, runs_from_right
 from biatt.options import WORD_LINES, WRAP, WordLine
 
 # Lengths in pixels.
@@ -118,13 +118,15 @@ def _drawn_arcs(
         classes = ["biatt-crossing"] * crossing[word - 1]
         classes += ["biatt-doubtful"] * bool(percent)
         kind = f' class="{" ".join(classes)}"' if classes else ""
-        told = f"{names[piece.arc.head]} → {names[word]}: {name or '_'}{percent and ', '}{percent}"
+        head, dependent = (isolated(escaped(names[number])) for number in (piece.arc.head, word))
+        relation = escaped(f"{name or '_'}{percent and ', '}{percent}")
+        told = f"{head} → {dependent}: {relation}"
         parts = [_path(piece, bases[piece.row], cased=crossing[word - 1])]
         if piece.label is not None and name + percent:
             y = bases[piece.row] - _LEVEL * piece.level + 4
             more = f'<tspan class="biatt-percent" dx="3">{percent}</tspan>' if percent else ""
             parts.append(f'<text x="{piece.label:g}" y="{y}">{escaped(name)}{more}</text>')
-        result.append(f"<g{kind}><title>{escaped(told)}</title>{''.join(parts)}</g>")
+        result.append(f"<g{kind}><title>{told}</title>{''.join(parts)}</g>")
     return ['<g class="biatt-arcs">', *result, "</g>"] if result else []
 
 

@@ -15,6 +15,8 @@ class Fonts(NamedTuple):
     package: str
 
 
+ISOLATE, END_OF_ISOLATE = "\u2068", "\u2069"  # FSI and PDI of Unicode
+
 _CORE = "fonts-noto-core"
 _CJK = "fonts-noto-cjk"
 _FONTS = {
@@ -32,7 +34,8 @@ _FONTS = {
     },
     "TIBETAN": Fonts(("Noto Serif Tibetan",), _CORE),
 }
-_CJK_SIGNS = ("\u3001", "\u303f")  # punctuation of Japanese and Chinese, such as 。
+# Punctuation of Japanese and Chinese, such as 。 and ！
+_CJK_SIGNS = (("\u3001", "\u303f"), ("\uff01", "\uffef"))
 _KANA = ("HIRAGANA", "KATAKANA")
 
 
@@ -47,6 +50,12 @@ def runs_from_right(words: Iterable[str]) -> bool:
                 leftward += direction != "L"
                 break
     return leftward > rightward
+
+
+def isolated(text: str) -> str:
+    """A text inside marks that keep its direction from reordering what stands around it, if it needs them."""
+    needs = any(unicodedata.bidirectional(character) in ("R", "AL") for character in text)
+    return f"{ISOLATE}{text}{END_OF_ISOLATE}" if needs else text
 
 
 def font_families(text: str) -> tuple[str, ...]:
@@ -70,7 +79,7 @@ def _writing_system(character: str) -> str:
     """The writing system of a letter by its name in Unicode, or an empty string."""
     if unicodedata.category(character) == "So" and ord(character) >= 0x2600:
         return "EMOJI"
-    if _CJK_SIGNS[0] <= character <= _CJK_SIGNS[1]:
+    if any(first <= character <= last for first, last in _CJK_SIGNS):
         return "CJK"
     if not character.isalpha():
         return ""

@@ -37,11 +37,12 @@ class Batch(NamedTuple):
 
 def collate(sentences: Sequence[Encoded]) -> Batch:
     words = np.array([sentence.words for sentence in sentences], np.int32)
-    starts = np.cumsum([0] + [len(sentence.rows) for sentence in sentences])
-    offsets = [sentence.offsets[:-1] + start for sentence, start in zip(sentences, starts, strict=False)]
+    starts = np.cumsum([0] + [len(sentence.rows) for sentence in sentences], dtype=np.int32)
+    offsets = np.concatenate([starts[:1], *(sentence.offsets[1:] for sentence in sentences)])
+    offsets[1:] += np.repeat(starts[:-1], words + 1)
     return Batch(
         rows=np.concatenate([sentence.rows for sentence in sentences]),
-        offsets=np.concatenate([*offsets, starts[-1:]]).astype(np.int32),
+        offsets=offsets,
         words=words,
         heads=np.concatenate([sentence.heads for sentence in sentences]),
         relations=np.concatenate([sentence.relations for sentence in sentences]),
@@ -70,6 +71,25 @@ def with_dropout(
     kept = rows >= 0
     ends = np.concatenate([[0], np.cumsum(kept)]).astype(np.int32)
     return batch._replace(rows=rows[kept], offsets=ends[batch.offsets])
+
+
+def selected(batch: Batch, sentences: Indices) -> Batch:
+    """The batch of some of its sentences, which are in ascending order."""
+    chosen = np.zeros(len(batch.words), bool)
+    chosen[sentences] = True
+    positions, words = np.repeat(chosen, batch.words + 1), np.repeat(chosen, batch.words)
+    sizes = np.diff(batch.offsets)
+    return Batch(
+        rows=batch.rows[np.repeat(positions, sizes)],
+        offsets=np.concatenate([[0], np.cumsum(sizes[positions])]).astype(np.int32),
+        words=batch.words[chosen],
+        heads=batch.heads[words] if len(batch.heads) else batch.heads,  # a text's characters have none
+        relations=batch.relations[words] if len(batch.relations) else batch.relations,
+        labels=None if batch.labels is None else batch.labels[words],
+        features=None if batch.features is None else batch.features[words],
+        pieces=[batch.pieces[i] for i in sentences] if batch.pieces else (),
+        doubts=None if batch.doubts is None else batch.doubts.of_words(words),
+    )
 
 
 class VectorRows(NamedTuple):

@@ -33,6 +33,13 @@ class Doubts(NamedTuple):
             self.probabilities[here],
         )
 
+    def of_words(self, chosen: NDArray[np.bool_]) -> Doubts:
+        """The doubts of some words of a batch, in which heads are counted from the ROOT of their sentence."""
+        numbers, stays = np.cumsum(chosen, dtype=np.int32) - 1, chosen[self.words]
+        return Doubts(
+            numbers[self.words[stays]], self.kinds[stays], self.choices[stays], self.probabilities[stays]
+        )
+
     def without(self, dropped: NDArray[np.bool_]) -> Doubts:
         """The doubts of a sentence without those of its words, and those heads, that are `dropped` (n,)."""
         kept = np.concatenate([[True], ~dropped])  # by position; 0 is ROOT

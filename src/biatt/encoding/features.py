@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from biatt.encoder_folder import EncoderReference
+from biatt.models.encoder_folder import EncoderReference
 
 Features = NDArray[np.float16]  # (n, layers, width) of a sentence
 

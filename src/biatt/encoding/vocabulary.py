@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain, groupby
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +21,7 @@ from biatt.data.columns import FEATS, FORM
 from biatt.data.sentence import Sentence
 from biatt.encoding.doubts import Doubts
 from biatt.encoding.features import Features, Pieces
-from biatt.weights import AFFIX, ROOT, VECTOR, column_rows
+from biatt.models.weights import AFFIX, ROOT, VECTOR, column_rows
 
 Indices = NDArray[np.int32]
 
@@ -29,6 +30,8 @@ TAGS = ("upos", "xpos", "feats")
 
 SHAPE_LETTERS = 20  # first letters of a form that its shape describes
 REMEMBERED_TOKENS = 100_000  # whose rows are cached, in a few tens of megabytes
+
+NO_INDICES: Indices = np.empty(0, np.int32)
 
 
 class Encoded(NamedTuple):
@@ -65,7 +68,9 @@ class Vocabulary:
         self._vectors = dict(zip(vectors, range(self.size, self.size + len(vectors)), strict=True))
         affixes = [len(item) - 1 for item in self.symbols.get(AFFIX, []) if item[0] in "<>"]
         self._longest_affix = max(affixes, default=0)
-        self._bags: dict[tuple[str, ...], tuple[int, ...]] = {}
+        places = {FORM, *(FORM + COLUMNS.index(name) for name in self._rows if name != AFFIX)}
+        self._key = itemgetter(*sorted(places))  # the columns of a token that its rows depend on
+        self._bags: dict[Any, bytes] = {}
 
     @classmethod
     def build(
@@ -138,36 +143,34 @@ class Vocabulary:
         return replacement, is_tag
 
     def encode(self, sentence: Sentence) -> Encoded:
-        bags = [self._bag(row) for row in sentence.rows]
-        offsets = np.zeros(len(bags) + 2, np.int32)
-        offsets[1] = 1
-        np.cumsum([len(bag) for bag in bags], out=offsets[2:])
-        offsets[2:] += 1
-        rows = np.fromiter(chain([ROOT], *bags), np.int32, offsets[-1])
         relation_ids = self._relation_ids
         relations = np.array([relation_ids.get(relation, -1) for relation in sentence.deprels], np.int32)
-        return Encoded(rows, offsets, np.array(sentence.heads, np.int32), relations)
+        heads = np.array(sentence.heads, np.int32)
+        return self.encode_words(sentence)._replace(heads=heads, relations=relations)
 
-    def _bag(self, columns: list[str]) -> tuple[int, ...]:
+    def encode_words(self, sentence: Sentence) -> Encoded:
+        """The sentence without its tree: a parser does not look at heads and relations."""
+        cached, key = self._bags.get, self._key
+        bags = [cached(key(row)) or self._bag(row) for row in sentence.rows]
+        return Encoded(*joined_bags([in_bytes([ROOT]), *bags]), NO_INDICES, NO_INDICES)
+
+    def _bag(self, columns: list[str]) -> bytes:
         """The rows of E of a token; cached, because most tokens of a text occur often."""
-        key = tuple(columns[FORM : FEATS + 1])
-        bag = self._bags.get(key)
-        if bag is None:
-            rows: list[int] = []
-            for name, known in self._rows.items():
-                if name == AFFIX:
-                    parts = spelling(key[0], self._longest_affix)
-                    rows.extend(known[part] for part in parts if part in known)
-                elif name == "feats":
-                    rows.extend(known[part] for part in _morphemes(key[-1]) if part in known)
-                else:
-                    rows.append(known.get(key[COLUMNS.index(name)], self._unknown[name]))
-            vector = self._vectors.get(key[0], self._vectors.get(key[0].lower()))
-            if vector is not None:
-                rows.append(vector)
-            if len(self._bags) >= REMEMBERED_TOKENS:
-                self._bags.clear()
-            bag = self._bags[key] = tuple(rows)
+        form, rows = columns[FORM], list[int]()
+        for name, known in self._rows.items():
+            if name == AFFIX:
+                parts = spelling(form, self._longest_affix)
+                rows.extend(known[part] for part in parts if part in known)
+            elif name == "feats":
+                rows.extend(known[part] for part in _morphemes(columns[FEATS]) if part in known)
+            else:
+                rows.append(known.get(columns[FORM + COLUMNS.index(name)], self._unknown[name]))
+        vector = self._vectors.get(form, self._vectors.get(form.lower()))
+        if vector is not None:
+            rows.append(vector)
+        if len(self._bags) >= REMEMBERED_TOKENS:
+            self._bags.clear()
+        bag = self._bags[self._key(columns)] = in_bytes(rows)
         return bag
 
     def with_vectors(self, words: Sequence[str]) -> Vocabulary:
@@ -180,6 +183,20 @@ class Vocabulary:
     @classmethod
     def from_json(cls, data: Any) -> Vocabulary:
         return cls(data["symbols"], data["relations"])
+
+
+def in_bytes(rows: Sequence[int]) -> bytes:
+    """Rows of E as a bag that is joined with others quickly."""
+    return np.array(rows, np.int32).tobytes()
+
+
+def joined_bags(bags: Sequence[bytes]) -> tuple[Indices, Indices]:
+    """The rows of all bags, one after the other, and the offsets of `Encoded`."""
+    rows = np.frombuffer(b"".join(bags), np.int32)
+    offsets = np.zeros(len(bags) + 1, np.int32)
+    np.cumsum(list(map(len, bags)), out=offsets[1:])
+    offsets //= rows.itemsize
+    return rows, offsets
 
 
 def _values(sentence: Sentence, column: str) -> list[str]:

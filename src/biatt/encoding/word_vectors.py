@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from biatt.data.files import reading
 from biatt.errors import FormatError
-from biatt.weights import VECTOR_SCALE, VECTORS, packed_rows
+from biatt.models.weights import VECTOR_SCALE, VECTORS, packed_rows
 
 HEAD_BYTES = 1 << 16  # the part of a file that tells text from binary vectors
 _BLOCK_BYTES = 1 << 20  # far more than a word and its vector

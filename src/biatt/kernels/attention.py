@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from biatt.compiled import compiled, compiled_fast
 from biatt.kernels.elements import CLAMPED, ONE, ZERO, add_weighted_rows, exp, exp_doubled
 from biatt.kernels.gru import Sentences
 from biatt.kernels.products import Floats
+from biatt.machine.compiled import compiled, compiled_fast
 
 
 class Lookup(NamedTuple):

@@ -7,12 +7,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from biatt.compiled import compiled, compiled_fast
 from biatt.kernels.attention import Attended, Lookup, prepare_keys
 from biatt.kernels.elements import embed, leaky
 from biatt.kernels.gru import Options, Recurrent, Sentences, States, gru_forward
 from biatt.kernels.products import Floats, affine, empty_products, multiply
 from biatt.kernels.query import query_forward
+from biatt.machine.compiled import compiled, compiled_fast
 
 
 class PackedGru(NamedTuple):
@@ -67,17 +67,25 @@ def embeddings(
 
 
 @compiled
-def memory_states(x: Floats, layer: PackedGru, sentences: Sentences) -> Floats:
-    """The memory m = [hˡ; hʳ] of every position."""
-    h, count = layer.first.shape[1], len(sentences.starts)
-    m, states = np.empty((len(x), 2 * h), np.float32), np.empty((len(x), h), np.float32)
-    inputs, scratch = empty_products(len(x), layer.W[0]), np.empty((4, count, h), np.float32)
+def layer_inputs(x: Floats, layer: PackedGru) -> Floats:
+    """W x + b of both directions, (2, M, …); columns past 3h have no meaning."""
+    inputs = np.empty((2, len(x), layer.W.shape[1] * layer.W.shape[3]), np.float32)
+    for k in range(2):
+        affine(x, layer.W[k], layer.bias[k], inputs[k])
+    return inputs
+
+
+@compiled
+def recurrent_states(inputs: Floats, layer: PackedGru, sentences: Sentences) -> Floats:
+    """The memory m = [hˡ; hʳ] of every position, from W x + b of both directions."""
+    h, rows = layer.first.shape[1], inputs.shape[1]
+    m, states = np.empty((rows, 2 * h), np.float32), np.empty((rows, h), np.float32)
+    scratch = np.empty((4, len(sentences.starts), h), np.float32)
     saved = States(states, scratch[0], scratch[1], scratch[2], scratch[3])
     for k in range(2):
-        affine(x, layer.W[k], layer.bias[k], inputs)
         weights = Recurrent(layer.U_gates[k], layer.U_candidate[k], layer.first[k])
-        gru_forward(inputs, weights, sentences, Options(k == 1, False, layer.limit), saved)
-        for i in range(len(m)):
+        gru_forward(inputs[k], weights, sentences, Options(k == 1, False, layer.limit), saved)
+        for i in range(rows):
             row, state = m[i], states[i]
             for j in range(h):
                 row[k * h + j] = state[j]

@@ -11,9 +11,9 @@ from numba import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from biatt.compiled import compiled, compiled_fast
 from biatt.data.scores import SLOPE
 from biatt.kernels.products import Floats
+from biatt.machine.compiled import compiled, compiled_fast
 
 ONE = np.float32(1)
 ZERO = np.float32(0)

@@ -18,9 +18,9 @@ from biatt.data.scores import RelationLayer, Scores
 from biatt.encoding.batches import Batch, split_vectors, word_positions
 from biatt.encoding.labels import NO_LABEL
 from biatt.encoding.vocabulary import Indices
-from biatt.kernel_choice import use_compiled
 from biatt.kernels.plain import Floats, PlainNetwork
-from biatt.weights import (
+from biatt.machine.kernel_choice import use_compiled
+from biatt.models.weights import (
     EMBEDDINGS,
     NO_LABELS,
     VECTOR_SCALE,
@@ -39,7 +39,9 @@ PLAIN_SECONDS = 2e-10  # that numpy takes for a number of a matrix and a positio
 class EncoderComponents(Protocol):
     """The methods of `PlainEncoder` and `PackedEncoder`."""
 
-    def embed(self, batch: Batch, summand: Floats | None) -> Floats: ...
+    def first_layer(
+        self, batch: Batch, summand: Floats | None, lengths: Indices
+    ) -> tuple[Floats, Floats]: ...
     def encode(self, x: Floats, layer: int, lengths: Indices) -> Floats: ...
 
 
@@ -132,8 +134,8 @@ class FusedNetwork(FusedEncoder[NetworkComponents]):
         w, words = self.weights, batch.words
         components = self.components(batch)
         is_word = word_positions(words)
-        x = self._embeddings(components, batch, is_word)
-        m, label_scores = components.encode(x, 0, words + 1), None
+        x, m = components.first_layer(*self._with_summand(batch, is_word), words + 1)
+        label_scores = None
         if self.config.tags:
             label_scores = self._add_tags(m, batch, is_word)
         for k in range(1, self.config.layers):
@@ -148,11 +150,11 @@ class FusedNetwork(FusedEncoder[NetworkComponents]):
         left = log_a[0]
         return Scores(left, left if len(log_a) == 1 else log_a[1], logits, layer, label_scores)
 
-    def _embeddings(self, components: NetworkComponents, batch: Batch, is_word: NDArray[np.int64]) -> Floats:
-        """x (M, h), with the summands of the settings."""
+    def _with_summand(self, batch: Batch, is_word: NDArray[np.int64]) -> tuple[Batch, Floats | None]:
+        """The batch with rows of E only, and what the settings add to its embeddings, (M, h)."""
         config, w = self.config, self.weights
         if not (config.feature_layers or config.vector_width):
-            return components.embed(batch, None)
+            return batch, None
         summand = np.zeros((len(batch.offsets) - 1, config.hidden), np.float32)
         if config.feature_layers:
             summand[is_word] = self._features(batch)
@@ -160,7 +162,7 @@ class FusedNetwork(FusedEncoder[NetworkComponents]):
             batch, (positions, rows) = split_vectors(batch, rows=len(self.table))
             vectors = self.vectors[rows] * w[VECTOR_SCALE][rows, None]
             summand[positions] += vectors @ w["vectors.P"]
-        return components.embed(batch, summand)
+        return batch, summand
 
     def _features(self, batch: Batch) -> Floats:
         """The projected features of a contextual encoder, (N, h)."""

@@ -13,10 +13,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from biatt.compiled import compiled, compiled_fast
 from biatt.data.scores import SLOPE
 from biatt.kernels.elements import ONE, ZERO, exp
 from biatt.kernels.products import Floats, empty_products, multiply
+from biatt.machine.compiled import compiled, compiled_fast
 
 Positions = NDArray[np.int64]
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from threading import Lock
+from typing import Any
 
 import numpy as np
 
@@ -15,34 +17,64 @@ from biatt.kernels.components import (
     PackedLookup,
     QueryStates,
     embeddings,
-    memory_states,
+    layer_inputs,
     query_states,
+    recurrent_states,
     relation_scores,
 )
 from biatt.kernels.products import Floats, aligned, pack
 from biatt.kernels.recurrences import GruWeights, sentence_groups
-from biatt.weights import Table, memory_layers
+from biatt.kernels.token_cache import (
+    FirstInputs,
+    TokenCache,
+    TokenWeights,
+    empty_cache,
+    first_inputs,
+)
+from biatt.models.weights import Table, memory_layers
+
+_caching = Lock()  # one thread looks tokens up
 
 
 class PackedEncoder:
     """Token embeddings and memory."""
+
+    _cache: TokenCache | None = None  # made for the first batch
 
     def __init__(self, config: EncoderConfig, weights: Mapping[str, Floats], table: Table) -> None:
         self.config, self.weights = config, weights
         self.table, self.P = table.whole(), pack(weights["P"])
         self.memory = [self._packed_gru(name) for name in memory_layers(config)]
 
-    def embed(self, batch: Batch, summand: Floats | None) -> Floats:
-        """x of every position, (M, …); columns past the hidden size have no meaning."""
-        bias = self.weights["P_bias"]
-        if summand is None:
-            summand = np.empty((0, len(bias)), np.float32)
-        return embeddings(self.table, batch.rows, batch.offsets, self.P, bias, summand)
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_cache": None}  # another process has a cache of its own
+
+    def first_layer(self, batch: Batch, summand: Floats | None, lengths: Indices) -> tuple[Floats, Floats]:
+        """x (M, …) and the states of the memory's first layer, (M, 2h)."""
+        if summand is not None:
+            x = self.embed(batch, summand)
+            return x, self.encode(x, 0, lengths)
+        layer, bias, positions = self.memory[0], self.weights["P_bias"], len(batch.offsets) - 1
+        width = layer.W.shape[1] * layer.W.shape[3]
+        out = FirstInputs(
+            np.empty((positions, len(bias)), np.float32), np.empty((2, positions, width), np.float32)
+        )
+        with _caching:
+            if self._cache is None:
+                self._cache = empty_cache(len(bias), width)
+            weights = TokenWeights(self.table, self.P, bias)
+            first_inputs(batch.rows, batch.offsets, weights, layer, self._cache, out)
+        (sentences,) = sentence_groups(lengths, 1)
+        return out.x, recurrent_states(out.inputs, layer, sentences)
+
+    def embed(self, batch: Batch, summand: Floats) -> Floats:
+        """x of every position, (M, …), as `embeddings` gives it."""
+        return embeddings(self.table, batch.rows, batch.offsets, self.P, self.weights["P_bias"], summand)
 
     def encode(self, x: Floats, layer: int, lengths: Indices) -> Floats:
         """The states of a layer of the memory, m = [hˡ; hʳ], (M, 2h)."""
         (sentences,) = sentence_groups(lengths, 1)
-        return memory_states(x, self.memory[layer], sentences)
+        return recurrent_states(layer_inputs(x, self.memory[layer]), self.memory[layer], sentences)
 
     def _packed_gru(self, name: str, D: Floats | None = None) -> PackedGru:
         W, bias, U, first = (self.weights[f"{name}.{part}"] for part in ("W", "bias", "U", "first"))

@@ -16,7 +16,7 @@ from biatt.config import DIRECTIONS, EncoderConfig, ParserConfig
 from biatt.data.scores import SLOPE, log_softmax
 from biatt.encoding.batches import Batch
 from biatt.encoding.vocabulary import Indices
-from biatt.weights import Table, memory_layers
+from biatt.models.weights import Table, memory_layers
 
 Floats = NDArray[np.float32]
 
@@ -27,6 +27,11 @@ class PlainEncoder:
     def __init__(self, config: EncoderConfig, weights: Mapping[str, Floats], table: Table) -> None:
         self.config, self.weights, self.table = config, weights, table
         self.memory = [_gru(weights, name, config.state_limit) for name in memory_layers(config)]
+
+    def first_layer(self, batch: Batch, summand: Floats | None, lengths: Indices) -> tuple[Floats, Floats]:
+        """x (M, h) and the states of the memory's first layer, (M, 2h)."""
+        x = self.embed(batch, summand)
+        return x, self.encode(x, 0, lengths)
 
     def embed(self, batch: Batch, summand: Floats | None) -> Floats:
         """x = LReL(P (E e + …) + summand) of every position, (M, h)."""

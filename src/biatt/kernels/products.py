@@ -21,7 +21,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from biatt.compiled import LANES, REGISTERS, compiled, compiled_fast
+from biatt.machine.compiled import LANES, REGISTERS, compiled, compiled_fast
 
 Floats = NDArray[np.float32]
 

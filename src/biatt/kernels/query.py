@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from biatt.compiled import compiled
 from biatt.kernels.attention import Attended, AttentionGradients, Lookup, attend_backward, look_up
 from biatt.kernels.gru import (
     GruGradients,
@@ -26,6 +25,7 @@ from biatt.kernels.gru import (
     row_at,
 )
 from biatt.kernels.products import Floats, multiply
+from biatt.machine.compiled import compiled
 
 
 class TransposedQuery(NamedTuple):

@@ -21,7 +21,7 @@ from biatt.kernels.elements import CLAMPED
 from biatt.kernels.gru import GruGradients, Options, Recurrent, Sentences, States, Transposed
 from biatt.kernels.products import Floats, pack
 from biatt.kernels.query import OutputGradients, QueryGradients, TransposedQuery
-from biatt.threads import run
+from biatt.machine.threads import run
 
 Lengths = NDArray[np.int32]
 

@@ -20,8 +20,8 @@ from biatt.encoding.vocabulary import Indices
 from biatt.kernels import recurrences
 from biatt.kernels.products import Floats
 from biatt.kernels.recurrences import GruWeights, LookupWeights
+from biatt.machine.threads import one_matrix_thread
 from biatt.network.operations import GruTensors, LookupTensors, Operations
-from biatt.threads import one_matrix_thread
 
 _threads = 1
 

@@ -21,11 +21,18 @@ from safetensors.torch import load_file, save_file
 from threadpoolctl import ThreadpoolController
 from torch import Tensor, nn
 
-from biatt.encoder_folder import CONFIG, WEIGHTS, EncoderFiles, EncoderReference, copy_encoder, find_encoder
 from biatt.encoding.batches import by_length
 from biatt.encoding.features import Features, Pieces
 from biatt.encoding.subwords import Subwords, windows
 from biatt.errors import ConfigError, ModelError
+from biatt.models.encoder_folder import (
+    CONFIG,
+    WEIGHTS,
+    EncoderFiles,
+    EncoderReference,
+    copy_encoder,
+    find_encoder,
+)
 
 PACKAGES = ("transformers", "tokenizers")
 # Settings in which a description could ask for other code, or for other weights than those of the folder.
@@ -44,7 +51,7 @@ LARGEST_FLOAT16 = 65504.0
 
 
 def default_layers(depth: int) -> tuple[int, ...]:
-    """Four layers from the middle to the last but one, e.g. 5, 7, 9, 11 of 12: they know most of syntax."""
+    """Four layers from the middle to the last but one, 5, 7, 9, 11 of 12: they hold most of the syntax."""
     last = max(depth - 1, 1)
     return tuple(sorted({round(layer) for layer in np.linspace(max(0.45 * last, 1), last, 4).tolist()}))
 
@@ -200,7 +207,7 @@ def _thread_pools() -> ThreadpoolController:
 def _torch_threads(count: int) -> Iterator[None]:
     """Let torch compute with this number of threads in the calling one.
 
-    Not by torch.set_num_threads, which threadpoolctl, the way of all other limits, cannot undo.
+    torch.set_num_threads would set a limit that threadpoolctl, which sets all others, cannot undo.
     """
     torch.get_num_threads()  # torch sets its own number at the first call in each thread
     with _thread_pools().limit(limits=count, user_api="openmp"):

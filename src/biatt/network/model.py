@@ -25,8 +25,7 @@ from torch.nn import functional
 from biatt.config import DIRECTIONS, EncoderConfig, ParserConfig
 from biatt.encoding.batches import Batch, sentence_numbers, split_vectors, word_positions
 from biatt.encoding.labels import NO_LABEL
-from biatt.network.operations import PLAIN, SLOPE, GruTensors, LookupTensors, Operations
-from biatt.weights import (
+from biatt.models.weights import (
     FROZEN,
     NO_LABELS,
     VECTORS,
@@ -35,6 +34,7 @@ from biatt.weights import (
     memory_layers,
     parser_shapes,
 )
+from biatt.network.operations import PLAIN, SLOPE, GruTensors, LookupTensors, Operations
 
 DEVIATION = 0.1  # standard deviation of initial weights: the paper's variance of 0.01
 FIRST_STATE = 0.1  # initial value of the learned first state of each recurrence (the authors' constant)
@@ -72,9 +72,13 @@ class Dropout:
     def __call__(self, rows: Tensor, sentences: Tensor) -> Tensor:
         """rows (…, rows, width), masked; `sentences` (rows,) has the sentence that each row belongs to."""
         size = int(sentences[-1]) + 1
-        kept = torch.rand(*rows.shape[:-2], size, rows.shape[-1], generator=self.generator) >= self.rate
+        kept = self.draw(*rows.shape[:-2], size, rows.shape[-1]) >= self.rate
         mask = kept.to(rows) / (1 - self.rate)
         return rows * mask[..., sentences, :]
+
+    def draw(self, *shape: int) -> Tensor:
+        """Random numbers (…, sentences, width) in [0, 1)."""
+        return torch.rand(*shape, generator=self.generator)
 
 
 class GRU(nn.Module):

@@ -12,8 +12,8 @@ from biatt.config import ParserConfig
 from biatt.data.scores import RelationLayer, Scores
 from biatt.encoding.batches import Batch
 from biatt.errors import ConfigError
+from biatt.models.weights import NO_LABELS, check_shapes, parser_shapes
 from biatt.network.model import BiAtt, ParserOutput
-from biatt.weights import NO_LABELS, check_shapes, parser_shapes
 
 
 class TorchNetwork:

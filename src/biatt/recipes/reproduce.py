@@ -19,7 +19,7 @@ from biatt.data.sentence import Sentence
 from biatt.errors import BiattError, ConfigError
 from biatt.evaluation.comparison import PairedScore, compare
 from biatt.evaluation.metrics import evaluate
-from biatt.model_folder import METRICS, is_finished
+from biatt.models.model_folder import METRICS, is_finished
 from biatt.options import Decoder
 from biatt.parser import Parser, load
 from biatt.recipes import plots

@@ -47,7 +47,7 @@ class Service:
     async def parse(self, request: Request, body: ParseRequest) -> Response:
         """Parse a text, sentences of words, or CoNLL-U."""
         format = accepted(request.headers.get("accept", ""))
-        model = self.models.find(body.model)
+        model = self.models.find(body.model, body.sample)
         body.check(self.models[model])
 
         def answer(_: Sequence[Sentence], trees: list[Trees]) -> bytes:

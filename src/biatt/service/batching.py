@@ -14,12 +14,12 @@ from threading import Condition, Thread
 from biatt.data.sentence import Sentence
 from biatt.decode.constraints import Constraints
 from biatt.errors import BiattError
+from biatt.machine.threads import fewer_collections, one_matrix_thread, short_switch_interval
 from biatt.parser import Parser
 from biatt.service.jobs import Job, Manner, Piece, Trees, cells_of
 from biatt.service.limits import Limits
 from biatt.service.metrics import Metrics
 from biatt.service.problems import Problem, overloaded
-from biatt.threads import fewer_collections, one_matrix_thread, short_switch_interval
 
 CHARACTERS_PER_WORD = 4  # about; of texts whose words are not counted yet
 BATCH_SENTENCES = 256

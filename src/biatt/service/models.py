@@ -6,10 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from biatt.errors import ConfigError
-from biatt.kernel_choice import require_compiled
+from biatt.machine.kernel_choice import require_compiled
+from biatt.models.named_models import AUTO
 from biatt.parser import Parser, load
+from biatt.parsing.choose_model import best_choice
+from biatt.parsing.warm_up import warm_up
 from biatt.service.problems import Problem
-from biatt.warm_up import warm_up
+
+SAMPLE = 4000  # characters by which the language of a request is told: other requests wait meanwhile
 
 
 class Models(Mapping[str, Parser]):
@@ -32,14 +36,25 @@ class Models(Mapping[str, Parser]):
             parsers[name] = load(model)
         return cls(parsers)
 
-    def find(self, name: str | None) -> str:
-        """The name of a model, or of the default one; a problem if there is no such model."""
+    def find(self, name: str | None, text: str = "") -> str:
+        """The name of a model, of the default one, or with "auto" of the one whose language the text is in.
+
+        It is a problem if there is no such model.
+        """
         if name is None:
             return self.default
+        if name == AUTO and name not in self._parsers:
+            return self._chosen(text)
         if name not in self._parsers:
             known = ", ".join(self._parsers)
             raise Problem.in_field("model", f"There is no such model; these are served: {known}.")
         return name
+
+    def _chosen(self, text: str) -> str:
+        found = {name: parser.profile for name, parser in self._parsers.items()}
+        if not (profiles := {name: profile for name, profile in found.items() if profile}):
+            raise Problem.in_field("model", "No model that is served has a language profile: name one.")
+        return best_choice(text[:SAMPLE], profiles).name
 
     def components(self) -> dict[str, list[str]]:
         """What each model does, by UDPipe's names."""

@@ -8,6 +8,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from biatt.data.conll import reads
 from biatt.data.sentence import Sentence
+from biatt.data.text import words_of
 from biatt.decode.constraints import Constraints
 from biatt.errors import BiattError, FormatError
 from biatt.options import Decoder, Roots
@@ -57,7 +58,9 @@ class ParseRequest(BaseModel):
     text: Text | None = Field(None, description="Raw text.")
     tokens: list[list[Text]] | None = Field(None, description="Sentences of words.")
     conllu: Text | None = Field(None, description="Sentences in CoNLL-U; their tags are kept.")
-    model: Text | None = Field(None, description="Name of a model; see GET /models.")
+    model: Text | None = Field(
+        None, description="Name of a model; see GET /models. auto: that of the input's language."
+    )
     decoder: Decoder = Field("mst", description="How to find a tree from the scores of its arcs.")
     roots: Roots | None = Field(None, description="Number of words whose head is ROOT; default: single.")
     confidence: bool = Field(False, description="Probabilities of heads, relations and tags.")
@@ -80,6 +83,13 @@ class ParseRequest(BaseModel):
         if self.tokens is not None:
             return sum(len(word) + 1 for words in self.tokens for word in words)
         return len(self.text or self.conllu or "")
+
+    @property
+    def sample(self) -> str:
+        """Characters of the input, by which its language is told."""
+        if self.tokens is not None:
+            return " ".join(word for words in self.tokens for word in words)
+        return self.text if self.text is not None else words_of(self.conllu or "")
 
     def manner(self) -> Manner:
         return Manner(

@@ -27,7 +27,7 @@ TAGS, TREE = range(LEMMA, FEATS + 1), range(HEAD, DEPREL + 1)  # columns of the 
 
 def process_job(fields: Mapping[str, str], models: Models, limits: Limits) -> Job:
     """The job of a request to `/process`."""
-    model = models.find(fields.get("model") or None)
+    model = models.find(fields.get("model") or None, fields.get("data", ""))
     components = [name for name in ("tokenizer", "tagger", "parser") if name in fields]
     data = fields.get("data")
     if data is None:

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from biatt import __version__
-from biatt.card_table import table_lines
 from biatt.config import Config
 from biatt.encoding.vocabulary import Vocabulary
-from biatt.model_folder import METRICS, TOKENISER
+from biatt.models.card_table import table_lines
+from biatt.models.model_folder import METRICS, TOKENISER
 from biatt.training.records import best_record
 from biatt.training.silver import SilverFiles
 
@@ -88,7 +88,7 @@ def silver_summary(origin: Origin, facts: Mapping[str, int]) -> str:
     return f"{names}: {facts['sentences']:,} sentences, {facts['words']:,} words; {excluded}{unsure}"
 
 
-def label_accuracies(out: Path) -> dict[str, dict[str, float]]:
+def recorded_accuracies(out: Path) -> dict[str, dict[str, float]]:
     """The dev accuracies of the tokeniser and of the tags in a model folder, by kind of label."""
     records = {"tags": best_record(out)}
     if (out / TOKENISER / METRICS).is_file():

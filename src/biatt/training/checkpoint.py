@@ -49,7 +49,8 @@ def load_checkpoint(path: Path, fingerprint: str) -> tuple[Any, ...]:
         raise ModelError(f"{path} is damaged ({error}): start over in another folder.") from error
     if state.fingerprint != fingerprint:
         raise ConfigError(
-            f"{path} belongs to a run with other data, settings, seed or threads: repeat its options."
+            f"{path} belongs to a run with other data, settings, seed or threads, or on another number of "
+            "processes: repeat its options."
         )
     count = 1 + max(int(name.partition(".")[0]) for name in tensors)
     return state, *(with_prefix(f"{i}.", tensors) for i in range(count))

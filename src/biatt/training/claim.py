@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from biatt.data.files import is_temporary, replacing
+from biatt.data.folders import make_folder
 from biatt.data.locks import locked
 from biatt.errors import ConfigError
-from biatt.model_folder import FINGERPRINT, LOCK, is_begun
+from biatt.models.model_folder import FINGERPRINT, LOCK, is_begun
 
 
 @contextmanager
@@ -20,7 +20,7 @@ def claimed(out: Path, fingerprint: str, *, resume: bool) -> Iterator[None]:
     One process at a time holds a folder. The claim ends with the process, however that ends.
     """
     _check(out, fingerprint, resume=resume)  # before locking, which writes into the folder
-    make_folder(out)
+    make_folder(out, "the model")
     busy = f"Another process is training in {out}: wait for it, or stop it."
     with locked(out / LOCK, busy=busy):
         _check(out, fingerprint, resume=resume)  # another process may have begun in the meantime
@@ -29,15 +29,6 @@ def claimed(out: Path, fingerprint: str, *, resume: bool) -> Iterator[None]:
         with replacing(out / FINGERPRINT) as file:
             file.write(f"{fingerprint}\n".encode())
         yield
-
-
-def make_folder(out: Path) -> None:
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ConfigError(f"{out} cannot be a folder for the model: {error.strerror}.") from error
-    if not os.access(out, os.W_OK):
-        raise ConfigError(f"{out} is a folder that cannot be written to.")
 
 
 def _check(out: Path, fingerprint: str, *, resume: bool) -> None:
@@ -55,6 +46,6 @@ def _check(out: Path, fingerprint: str, *, resume: bool) -> None:
         raise ConfigError(f"{out} already contains a model or a run: resume it, or name another folder.")
     elif (out / FINGERPRINT).read_bytes().strip() != fingerprint.encode():
         raise ConfigError(
-            f"{out} contains a run with other data, settings, seed or threads: repeat its options, or name "
-            "another folder."
+            f"{out} contains a run with other data, settings, seed or threads, or on another number of "
+            "processes: repeat its options, or name another folder."
         )

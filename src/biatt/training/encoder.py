@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from biatt.config import Config
 from biatt.data.folders import replacing_folder
 from biatt.data.sentence import Sentence
-from biatt.encoder_folder import copy_encoder
 from biatt.encoding.vocabulary import Encoded
 from biatt.errors import ConfigError, TrainingError
-from biatt.model_folder import ENCODER
+from biatt.models.encoder_folder import copy_encoder
+from biatt.models.model_folder import ENCODER
 from biatt.network.contextual import ContextualEncoder
 from biatt.network.model import FeatureParameters
 from biatt.training.feature_cache import cached_features

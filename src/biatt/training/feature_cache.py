@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from biatt.data.files import replacing
+from biatt.data.folders import make_folder
 from biatt.encoding.features import FeatureEncoder, Features
 from biatt.errors import TrainingError
 from biatt.training.listener import Listener
@@ -29,11 +30,7 @@ def cached_features(
     threads: int = 1,
 ) -> list[Features]:
     """The features of each sentence, memory-mapped; those that the folder does not have are computed."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise TrainingError(f"{folder} cannot be a folder for features: {reason}.") from error
+    make_folder(folder, "features")
     features: list[Features] = []
     listener.start("encoder", sum(map(len, sentences)), words_after=0)
     for shard in _shards(sentences):

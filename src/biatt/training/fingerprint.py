@@ -6,11 +6,9 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from biatt.data.files import checksum_of
 from biatt.data.sentence import Sentence
 from biatt.encoding.word_vectors import WordVectors
-from biatt.errors import BiattError
-
-BLOCK_BYTES = 1 << 20
 
 
 def fingerprint_of(
@@ -32,12 +30,5 @@ def digest_of_files(files: Iterable[str | Path]) -> str:
     """A digest of the bytes of files, in order, whatever they are called."""
     digest = hashlib.sha256()
     for file in files:
-        of_file = hashlib.sha256()
-        try:
-            with open(file, "rb") as stream:
-                while block := stream.read(BLOCK_BYTES):
-                    of_file.update(block)
-        except OSError as error:
-            raise BiattError(f"{file}: cannot be read: {(error.strerror or str(error)).lower()}.") from error
-        digest.update(of_file.digest())
+        digest.update(bytes.fromhex(checksum_of(file)))
     return digest.hexdigest()

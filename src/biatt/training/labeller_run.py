@@ -81,8 +81,11 @@ class LabellerRun(Run):
             batch = with_dropout(batch, self.dropped_rows, self.drop_rates, generator)
         words = int(batch.words.sum())
         gold = np.concatenate([self.train.labels[i] for i in indices])
+        dropout = self.processes.dropout(dropout, batch)
+        batch = self.processes.part(batch._replace(labels=gold))
+        assert batch.labels is not None
         scores = self.network(batch, dropout)
-        losses = label_losses(scores, gold, self.labels, smoothing=self.training.smoothing)
+        losses = label_losses(scores, batch.labels, self.labels, smoothing=self.training.smoothing)
         return losses.sum() / words, words
 
     @torch.no_grad()

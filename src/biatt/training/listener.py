@@ -15,7 +15,7 @@ class Listener(Protocol):
         """An epoch of `words` words begins; the epochs after it have `words_after`, None if not known."""
 
     def batch(self, words: int, loss: float | None = None) -> None:
-        """So many words of the epoch are done, with this mean loss."""
+        """This number of words of the epoch is done, with this mean loss."""
 
     def epoch(self, record: dict[str, Any]) -> None:
         """An epoch is over; the record is a line of metrics.jsonl."""

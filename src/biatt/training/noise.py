@@ -37,7 +37,7 @@ OfSpaces = Literal["wrapped", "joined"]
 OF_WORDS: tuple[OfWords, ...] = get_args(OfWords)
 OF_SPACES: tuple[OfSpaces, ...] = get_args(OfSpaces)
 KINDS: tuple[OfWords | OfSpaces, ...] = (*OF_WORDS, *OF_SPACES)
-LONGEST_STRETCH = 10  # sentences: a longer paragraph is noised in parts
+LONGEST_STRETCH = 10  # sentences: a longer paragraph gets noise in parts
 WIDTHS = 45, 100  # characters in a line of wrapped text
 
 _HEAD_NUMBER = re.compile(r"(?:(?<=\|)|^)\d+(?=[.:]|$)")  # in DEPS, or a PHEAD

@@ -1,11 +1,12 @@
 """Adam, with the rows of **E** updated only by batches that contain them, as in the authors' program.
 
 Each row has its own moments and its own count of steps. A batch contains a few hundred of many thousand rows,
-so this also makes steps fast. Dense parameters are updated by torch's fused Adam.
+so this also makes steps fast. `Adam` computes in torch, on any device; `CompiledAdam` in compiled loops.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import torch
@@ -13,8 +14,10 @@ from torch import Tensor, nn
 from torch.optim.adam import adam
 
 from biatt.config import TrainingConfig
+from biatt.kernels.adam import step_all, step_rows, sum_of_squares
+from biatt.kernels.products import Floats
+from biatt.machine.threads import run
 from biatt.network.model import TUNED_ENCODER
-from biatt.threads import run
 
 BETA1 = 0.9  # decay of the first moment (the authors')
 EPSILON = 1e-8  # the authors'
@@ -45,8 +48,7 @@ class Adam:
             if parameter.grad is not None:
                 gradients[name] = parameter.grad.coalesce() if parameter.grad.is_sparse else parameter.grad
         values = [gradient.values() if gradient.is_sparse else gradient for gradient in gradients.values()]
-        norm = torch.linalg.vector_norm(torch.stack([torch.linalg.vector_norm(value) for value in values]))
-        excess = torch.clamp(norm / self.config.clip, min=1.0)  # what the gradients are divided by
+        excess = max(self._norm(values) / self.config.clip, 1.0)  # what the gradients are divided by
         dense = [name for name, gradient in gradients.items() if not gradient.is_sparse]
         of_encoder = [name for name in dense if name.startswith(TUNED_ENCODER)]
         of_parser = [name for name in dense if not name.startswith(TUNED_ENCODER)]
@@ -54,21 +56,26 @@ class Adam:
             self._step_all_dense(names, gradients, excess, own_rate)
         for name, gradient in gradients.items():
             if gradient.is_sparse:
-                self._step_rows(name, gradient.indices()[0], gradient.values() / excess, rate)
+                self._step_rows(name, gradient.indices()[0], gradient.values(), excess, rate)
         for parameter in self.parameters.values():
             parameter.grad = None
 
     def _step_all_dense(
-        self, names: list[str], gradients: Mapping[str, Tensor], excess: Tensor, rate: float
+        self, names: list[str], gradients: Mapping[str, Tensor], excess: float, rate: float
     ) -> None:
         if names:
             largest_first = sorted(names, key=lambda name: -gradients[name].numel())
             groups = [largest_first[k :: self.threads] for k in range(min(self.threads, len(names)))]
             run(lambda group: self._step_dense(group, gradients, excess, rate), groups, self.threads)
 
+    def _norm(self, gradients: list[Tensor]) -> float:
+        """The norm of all gradients together."""
+        norms = torch.stack([torch.linalg.vector_norm(gradient) for gradient in gradients])
+        return float(torch.linalg.vector_norm(norms))
+
     @torch.no_grad()  # is a setting of each thread
     def _step_dense(
-        self, names: list[str], gradients: Mapping[str, Tensor], excess: Tensor, rate: float
+        self, names: list[str], gradients: Mapping[str, Tensor], excess: float, rate: float
     ) -> None:
         # The function, not the class torch.optim.Adam: it divides the gradients by `grad_scale` in the same
         # pass, and works on moments that a checkpoint can save by name.
@@ -80,7 +87,7 @@ class Adam:
             [],
             [self.moments[f"{name}.steps"][:1].view(()) for name in names],  # all rows have the same count
             fused=True,
-            grad_scale=excess,
+            grad_scale=torch.tensor(excess, device=self.parameters[names[0]].device),
             lr=rate,
             beta1=BETA1,
             beta2=self.config.beta2,
@@ -90,9 +97,9 @@ class Adam:
             maximize=False,
         )
 
-    def _step_rows(self, name: str, rows: Tensor, gradient: Tensor, rate: float) -> None:
+    def _step_rows(self, name: str, rows: Tensor, gradient: Tensor, excess: float, rate: float) -> None:
         first, second, steps = (self.moments[f"{name}.{part}"] for part in ("first", "second", "steps"))
-        beta2 = self.config.beta2
+        beta2, gradient = self.config.beta2, gradient / excess
         count = steps[rows] + 1
         m = torch.lerp(gradient, first[rows], BETA1)
         v = torch.lerp(gradient * gradient, second[rows], beta2)
@@ -100,3 +107,55 @@ class Adam:
         epsilon = EPSILON * (1 - beta2**count).sqrt()[:, None]
         self.parameters[name].data.index_add_(0, rows, scale * m / (v.sqrt() + epsilon), alpha=-1)
         first[rows], second[rows], steps[rows] = m, v, count
+
+
+class CompiledAdam(Adam):
+    """The same steps up to rounding, each in one pass over weights, gradient and moments."""
+
+    def _norm(self, gradients: list[Tensor]) -> float:
+        return math.sqrt(sum(sum_of_squares(_flat(gradient)) for gradient in gradients))
+
+    def _step_dense(
+        self, names: list[str], gradients: Mapping[str, Tensor], excess: float, rate: float
+    ) -> None:
+        decay = BETA1, self.config.beta2
+        for name in names:
+            first, second, steps = self._moments(name)
+            steps[0] += 1  # all rows have the same count
+            step_all(
+                _flat(self.parameters[name]),
+                _flat(gradients[name]),
+                first.reshape(-1),
+                second.reshape(-1),
+                1 / excess,
+                decay,
+                rate / (1 - BETA1 ** float(steps[0])),
+                1 / math.sqrt(1 - self.config.beta2 ** float(steps[0])),
+                EPSILON,
+            )
+
+    def _step_rows(self, name: str, rows: Tensor, gradient: Tensor, excess: float, rate: float) -> None:
+        first, second, steps = self._moments(name)
+        step_rows(
+            self.parameters[name].detach().numpy(),
+            rows.numpy(),
+            gradient.numpy(),
+            first,
+            second,
+            steps,
+            1 / excess,
+            (BETA1, self.config.beta2),
+            rate,
+            EPSILON,
+        )
+
+    def _moments(self, name: str) -> tuple[Floats, Floats, Floats]:
+        first, second, steps = (
+            self.moments[f"{name}.{part}"].numpy() for part in ("first", "second", "steps")
+        )
+        return first, second, steps
+
+
+def _flat(tensor: Tensor) -> Floats:
+    array: Floats = tensor.detach().contiguous().numpy().reshape(-1)
+    return array

@@ -27,8 +27,8 @@ from biatt.encoding.labels import NO_LABEL, Labels
 from biatt.encoding.vocabulary import Encoded, Indices, Vocabulary
 from biatt.encoding.word_vectors import WordVectors
 from biatt.evaluation.trees import compared_relations, scored_trees, scoring_options
-from biatt.fit_confidence import ConfidenceFit
-from biatt.model_folder import ENCODER, member_folder, write_reference
+from biatt.models.model_folder import ENCODER, member_folder, write_reference
+from biatt.models.weights import FROZEN, NO_LABELS
 from biatt.network.autograd import FUSED
 from biatt.network.contextual import ContextualEncoder
 from biatt.network.losses import label_losses, log_likelihood
@@ -36,7 +36,8 @@ from biatt.network.model import TUNED_ENCODER, BiAtt, Dropout
 from biatt.network.operations import PLAIN
 from biatt.network.scoring import scores, torch_device
 from biatt.parser import Parser
-from biatt.scorer import BATCH_WORDS
+from biatt.parsing.fit_confidence import ConfidenceFit
+from biatt.parsing.scorer import BATCH_WORDS
 from biatt.training.card import SILVER, Origin, model_card, silver_summary
 from biatt.training.encoder import EncoderInput
 from biatt.training.labeller_run import label_accuracies
@@ -48,7 +49,6 @@ from biatt.training.run import NO_ROWS, Job, Run
 from biatt.training.silver import SilverEpoch, SilverSentences, SilverText
 from biatt.training.start import Start
 from biatt.training.treebank import Treebank, vocabulary_of
-from biatt.weights import FROZEN, NO_LABELS
 
 NO_FROZEN: Mapping[str, NDArray[Any]] = MappingProxyType({})
 
@@ -272,6 +272,8 @@ class ParserRun(Run):
             shown = batch._replace(
                 labels=np.where(np.repeat(hidden, batch.words)[:, None], NO_LABEL, batch.labels)
             )
+        dropout = self.processes.dropout(dropout, batch)
+        shown, batch = self.processes.part(shown), self.processes.part(batch)
         output = self.network(shown, dropout)
         loss = -log_likelihood(output, batch, smoothing=smoothing)
         if self.labels and batch.labels is not None and output.label_scores is not None:

@@ -14,7 +14,7 @@ from biatt.config import TokeniserSettings
 from biatt.data.columns import FORM, MISC
 from biatt.data.raw_text import Paragraph, paragraphs
 from biatt.data.spaces import NO_SPACE
-from biatt.model_folder import TOKENISER
+from biatt.models.model_folder import TOKENISER
 from biatt.training.labeller_run import LabelledSentences, LabellerData, LabellerRun
 from biatt.training.noise import noisy
 from biatt.training.run import Job

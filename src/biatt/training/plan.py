@@ -12,9 +12,10 @@ import numpy as np
 import torch
 
 from biatt.encoding.batches import shuffled
-from biatt.model_folder import is_finished
+from biatt.models.model_folder import is_finished
 from biatt.network.autograd import in_threads
 from biatt.training.listener import Listener
+from biatt.training.processes import ALONE, Processes
 from biatt.training.run import Run
 
 MEASURED_BATCHES = 5  # of each network, after one that is not timed, since it may have to compile
@@ -49,11 +50,11 @@ class Part(NamedTuple):
         return f"{self.title}: {size}, {most}about {duration(self.seconds)}"
 
 
-def train_in_order(stages: Sequence[Stage], listener: Listener) -> None:
+def train_in_order(stages: Sequence[Stage], listener: Listener, processes: Processes = ALONE) -> None:
     """Say what will be done and how long it will take; then train one network after the other."""
     runs = [None if stage.like_the_last else stage.open() for stage in stages]
-    parts = _parts(stages, runs)
-    for line in described(parts):
+    parts = _parts(stages, runs) if processes.first else []
+    for line in described(parts) if parts else ():
         listener.message(line)
     for number, (stage, run) in enumerate(zip(stages, runs, strict=True)):
         title = stage.title if len(stages) > 1 else ""

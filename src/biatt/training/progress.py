@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from biatt.progress_bar import ProgressBar
+from biatt.data.visible import visible
+from biatt.machine.progress_bar import ProgressBar
 
 AVERAGED_BATCHES = 20  # about as many of the last batches make the loss that is shown
 CAPITALS = ("uas", "las", "upos", "xpos", "feats")
@@ -21,7 +22,7 @@ class Display(ProgressBar):
         self.pace = Pace()
 
     def message(self, text: str) -> None:
-        self.console.print(text, soft_wrap=True)
+        self.console.print(visible(text), soft_wrap=True)
 
     def part(self, title: str, *, seconds_after: float) -> None:
         if title:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from biatt.data.files import replacing
-from biatt.model_folder import METRICS
+from biatt.models.model_folder import METRICS
 
 Record = dict[str, Any]
 

@@ -24,16 +24,17 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from biatt.config import TrainingConfig
+from biatt.data.folders import make_folder
 from biatt.encoding.batches import shuffled
 from biatt.errors import TrainingError
-from biatt.kernel_choice import require_compiled
-from biatt.model_folder import CHECKPOINT, is_finished
+from biatt.machine.kernel_choice import require_compiled
+from biatt.models.model_folder import CHECKPOINT, is_finished
 from biatt.network.autograd import in_threads
 from biatt.network.model import Dropout, Encoder
 from biatt.training.checkpoint import State, load_checkpoint, save_checkpoint, with_prefix
-from biatt.training.claim import make_folder
 from biatt.training.listener import Listener
-from biatt.training.optimiser import Adam
+from biatt.training.optimiser import Adam, CompiledAdam
+from biatt.training.processes import ALONE, Processes
 from biatt.training.records import Record, write_records
 
 NOISE_STREAM = 1  # makes the random numbers of noise independent of the others
@@ -53,6 +54,7 @@ class Job:
     threads: int
     listener: Listener
     device: str = "cpu"
+    processes: Processes = ALONE
 
 
 class Run(ABC):
@@ -79,7 +81,8 @@ class Run(ABC):
         """
         require_compiled()
         self.folder, self.listener = job.out / stage, job.listener
-        self.seed, self.threads = job.seed, job.threads
+        self.seed, self.threads, self.processes = job.seed, job.threads, job.processes
+        self.device = job.device
         self.training, self.network, self.lengths = config, network, lengths
         self.words = sum(lengths)
         self.epochs = config.all_epochs(self.words)
@@ -88,6 +91,12 @@ class Run(ABC):
         self.state = State(f"{job.fingerprint} {stage}", config.rate)
         self.best = self._tensors()
         self.recent: list[dict[str, Tensor]] = []  # weights of the last epochs, to be averaged
+        if self.processes.first:
+            self._open()
+        self._follow_the_first()
+
+    def _open(self) -> None:
+        """Take up the state of the folder."""
         if (self.folder / CHECKPOINT).exists():
             self.state, tensors, self.best, *self.recent = load_checkpoint(
                 self.folder / CHECKPOINT, self.state.fingerprint
@@ -98,7 +107,7 @@ class Run(ABC):
             self.state.finished = True
             self.listener.message(f"{self.folder} is already trained.")
         else:
-            make_folder(self.folder)
+            make_folder(self.folder, "the model")
 
     @abstractmethod
     def loss(
@@ -133,7 +142,8 @@ class Run(ABC):
                 self.search_rate()
             while not self.state.finished:
                 self._run_epoch()
-            if (self.folder / CHECKPOINT).exists():  # also if the run was killed after its last epoch
+            # Also if the run was killed after its last epoch.
+            if self.processes.first and (self.folder / CHECKPOINT).exists():
                 self._save_best(last=True)
                 (self.folder / CHECKPOINT).unlink()
 
@@ -148,10 +158,11 @@ class Run(ABC):
             if rate not in tried:
                 self.adam = self._initialise()
                 self.train_epoch(1, rate, title=f"rate {rate:.4f}")
-                figures = self.evaluate()
+                figures = self.processes.from_first(self.evaluate)
                 tried[rate] = figures["dev_log_likelihood"]
                 self.state.search.append({"search": True, "rate": rate, **figures})
-                self._save_checkpoint()
+                if self.processes.first:
+                    self._save_checkpoint()
                 self.listener.epoch(self.state.search[-1])
             return float(tried[rate])
 
@@ -175,9 +186,9 @@ class Run(ABC):
         batches = shuffled(lengths, batch_words=self.training.batch_words, generator=generator)
         for indices in batches:
             loss, words = self.loss(indices, dropout, generator)
-            value = float(loss.detach())
-            self.check_finite("loss", value)
             loss.backward()
+            value = float(self.processes.add_up(self.adam.parameters, loss))
+            self.check_finite("loss", value)
             current = rate * self._rate_left(epoch, done / all_words)
             self.adam.step(current, self.encoder_rate(current, epoch, done / all_words))
             done += words
@@ -214,7 +225,13 @@ class Run(ABC):
             title = f"{title}/{self.epochs}"
             words_after = sum(map(self.words_of, range(epoch + 1, self.epochs + 1)))
         loss = self.train_epoch(epoch, rate, title=title, words_after=words_after)
-        trained = time.perf_counter()
+        if self.processes.first:
+            self._end_epoch(epoch, rate, loss, started)
+        self._follow_the_first()
+
+    def _end_epoch(self, epoch: int, rate: float, loss: float, started: float) -> None:
+        """Evaluate and save."""
+        state, trained = self.state, time.perf_counter()
         if self.training.schedule == "linear":
             with self._averaged():
                 figures = self.evaluate()
@@ -284,7 +301,8 @@ class Run(ABC):
         self.network.initialise(torch.Generator().manual_seed(self.seed))
         for row, vector in self.initial_rows.items():
             self.network.E.weight[row] = torch.from_numpy(vector)
-        return Adam(dict(self.network.named_parameters()), self.training, threads=self.threads)
+        optimiser = CompiledAdam if self.device == "cpu" else Adam
+        return optimiser(dict(self.network.named_parameters()), self.training, threads=self.threads)
 
     def _tensors(self) -> dict[str, Tensor]:
         """A copy of the weights and of the optimiser's moments."""
@@ -297,6 +315,11 @@ class Run(ABC):
         for prefix, targets in (("weights", self.network.state_dict()), ("moments", self.adam.moments)):
             for name, target in targets.items():
                 target.copy_(tensors[f"{prefix}.{name}"])
+
+    def _follow_the_first(self) -> None:
+        """Take over the state and the tensors of the first process."""
+        self.state = self.processes.from_first(lambda: self.state)
+        self.processes.share({**self.network.state_dict(), **self.adam.moments})
 
     def _save_checkpoint(self) -> None:
         save_checkpoint(self.folder / CHECKPOINT, self.state, [self._tensors(), self.best, *self.recent])

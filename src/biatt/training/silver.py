@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biatt.annotate.tags import gold_labels
-from biatt.data.columns import COLUMNS, DEPREL, FEATS, FORM, MISC
+from biatt.data.columns import DEPREL, FEATS, FORM, MISC, WIDTH
 from biatt.data.conll import read
 from biatt.data.doubts import LEAST_PROBABLE, read_doubts
 from biatt.data.length import check_length
@@ -29,8 +29,8 @@ from biatt.encoding.doubts import FIRST_LABEL, HEAD, RELATION, Doubts
 from biatt.encoding.labels import Labels
 from biatt.encoding.vocabulary import Encoded, Indices, Vocabulary
 from biatt.errors import FormatError, TrainingError
+from biatt.models.weights import ROOT
 from biatt.training.noise import OF_WORDS, OfWords, with_noise
-from biatt.weights import ROOT
 
 WORD = "Word="  # in MISC of a sentence that gets noise: the number of a word, from 0
 ENCODED_AT_ONCE = 10_000  # tokens; bounds the memory of their columns
@@ -334,7 +334,7 @@ def _encoded_tokens(
     rows, sizes, numbers = [], [], []
     for start in range(0, len(token_columns), ENCODED_AT_ONCE):
         part = token_columns[start : start + ENCODED_AT_ONCE]
-        empty = ["_"] * (COLUMNS - 1 - FEATS)
+        empty = ["_"] * (WIDTH - 1 - FEATS)
         sentence = Sentence([["_", *columns, *empty] for columns in part], [])
         encoded = vocabulary.encode(sentence)
         rows.append(encoded.rows[1:])

@@ -42,9 +42,8 @@ class Start(NamedTuple):
 
     @classmethod
     def of(cls, parser: Parser, name: str) -> Start:
-        for part, what in ((parser.members, "is an ensemble"), (parser.tagger, "has a separate tagger")):
-            if part:
-                raise ConfigError(f"{name} cannot be trained further: it {what}.")
+        if parser.members:
+            raise ConfigError(f"{name} cannot be trained further: it is an ensemble.")
         if parser.encoder:
             raise ConfigError(f"{name} cannot be trained further: it has a contextual encoder.")
         tags = parser.tags

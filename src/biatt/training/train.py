@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from biatt.config import Config, ParserTrainingConfig
+from biatt.data.raw_text import raw_text
 from biatt.encoding.word_vectors import WordVectors, read_vectors
 from biatt.errors import ConfigError
 from biatt.evaluation.metrics import evaluate
-from biatt.fit_confidence import ConfidenceFit
-from biatt.model_folder import TOKENISER, is_finished, member_folder
+from biatt.models.language_profile import LanguageProfile
+from biatt.models.model_folder import TOKENISER, is_finished, member_folder
 from biatt.options import DEFAULT_PRESET
 from biatt.parser import Parser
+from biatt.parsing.fit_confidence import ConfidenceFit
 from biatt.presets import PipelineConfig, of_pipeline, preset, trained_further
-from biatt.training.card import SILVER, Origin, label_accuracies, model_card
+from biatt.training.card import SILVER, Origin, model_card, recorded_accuracies
 from biatt.training.claim import claimed
 from biatt.training.fingerprint import digest_of_files, fingerprint_of
 from biatt.training.listener import Listener, Silent
@@ -35,7 +38,7 @@ SILVER_SETTINGS = {"silver_ratio", "gold_epochs", "silver_min_count", "silver_sy
 
 def train(
     train: str | Path | Sequence[str | Path], *, out: str | Path, dev: str | Path | None = None,
-    dev_fraction: float = 0.05, sample_words: int | None = None, config: Config | None = None,
+    dev_fraction: float | None = None, sample_words: int | None = None, config: Config | None = None,
     embeddings: str | Path | None = None, encoder: str | Path | None = None, bundle_encoder: bool = False,
     features: str | Path | None = None, silver: Sequence[str | Path] = (), exclude: Sequence[str | Path] = (),
     start: str | Path | None = None,
@@ -45,46 +48,63 @@ def train(
 ) -> Parser:  # fmt: skip
     """Train a model on CoNLL files and write it to the folder `out`; returns its parser.
 
-    Without `config`, the preset is best. Without `dev`, a random `dev_fraction` of the training sentences
-    is held out, as in the paper. `sample_words` is about the number of words of the random sentences to train
-    on; default: all. `encoder` is the folder of a contextual encoder, which `bundle_encoder` copies into the
-    model, and `features` one for its features. `silver` are files that another model has annotated,
-    without the sentences of dev and of the files to `exclude`. `start` is a model that is trained
-    further: its network, vocabulary and tokeniser stay, and `config` must have the same network. With
-    `pipeline`, the parser chooses tags and lemmas too, and a tokeniser is trained. `ensemble` is a number
-    of parsers with consecutive seeds, whose probabilities are averaged. `resume` continues an interrupted
-    training. `licence` and `command` are for the card.
+    Without `config`, the preset is best. Without `dev`, a random `dev_fraction` of the training sentences is
+    held out; default: 0.05, as in the paper. `sample_words` is about the number of words of the random
+    sentences to train on; default: all. `encoder` is the folder of a contextual encoder, which
+    `bundle_encoder` copies into the model, and `features` one for its features. `silver` are files that
+    another model has annotated, without the sentences of dev and of the files to `exclude`. `start` is a
+    model that is trained further: its network, vocabulary and tokeniser stay, and `config` must have the same
+    network. With `pipeline`, the parser chooses tags and lemmas too, and a tokeniser is trained. `ensemble`
+    is a number of parsers with consecutive seeds, whose probabilities are averaged. `resume` continues an
+    interrupted training. `licence` and `command` are for the card.
     """
     from biatt.network.scoring import torch_device  # says what to install if there is no torch
     from biatt.training.encoder import checksum, description, open_encoder
+    from biatt.training.processes import joined
     from biatt.training.run import Job
     from biatt.training.start import Start
 
     _check_numbers(seed=seed, threads=threads, ensemble=ensemble)
     torch_device(device)  # an error now is better than one after hours of training
+    with joined(device=device, encoder=encoder is not None) as processes:
+        listener = listener if listener and processes.first else Silent()
+        treebank = _treebank(train, dev, dev_fraction, sample_words, seed, listener, spaces=bool(pipeline))
+        vectors = read_vectors(embeddings) if embeddings else None
+        begun = Start.load(start) if start else None
+        _check_start(begun, embeddings, encoder, ensemble)
+        config, out = _with_vectors(_completed(config, pipeline, begun), vectors, embeddings), Path(out)
+        config, contextual = open_encoder(encoder, config, bundle_encoder, features, out, device, ensemble)
+        texts = _silver_files(config, silver, exclude)
+        _check_effects(config, vectors, texts, begun)
+        digests = [checksum(contextual), begun and begun.digest(), *map(digest_of_files, texts or ())]
+        options = [config, ensemble, pipeline, seed, threads, search_rate, *digests, *processes.described]
+        fingerprint = fingerprint_of(options, vectors, treebank.train, treebank.dev)
+        sources = treebank.train_files, treebank.dev_file, str(embeddings) if embeddings else None
+        origin = Origin(*sources, seed, threads, licence, command, ensemble, description(contextual), texts)
+        origin = replace(origin, start=begun and begun.name)
+        job = Job(out, fingerprint, seed, threads, listener, device, processes)
+        with claimed(out, fingerprint, resume=resume) if processes.first else nullcontext():
+            processes.wait()  # the others for the claim
+            _train_networks(job, config, pipeline, treebank, vectors, origin, contextual, begun, search_rate)
+            return _finished(job, treebank, origin, contextual)
+
+
+def _treebank(
+    train: str | Path | Sequence[str | Path],
+    dev: str | Path | None,
+    dev_fraction: float | None,
+    sample_words: int | None,
+    seed: int,
+    listener: Listener,
+    *,
+    spaces: bool,
+) -> Treebank:
+    """The sentences to train on and to choose by; says which files get their spaces by rules."""
     files = [train] if isinstance(train, (str, Path)) else list(train)
-    listener = listener or Silent()
-    treebank = read_treebank(files, dev, dev_fraction=dev_fraction, seed=seed, spaces=pipeline is not None)
+    treebank = read_treebank(files, dev, dev_fraction=dev_fraction, seed=seed, spaces=spaces)
     for file in treebank.respaced:
         listener.message(f"{file} does not say where spaces are (SpaceAfter=No): rules restore them.")
-    treebank = treebank.sampled(sample_words, seed=seed) if sample_words else treebank
-    vectors = read_vectors(embeddings) if embeddings else None
-    begun = Start.load(start) if start else None
-    _check_start(begun, embeddings, encoder, ensemble)
-    config, out = _with_vectors(_completed(config, pipeline, begun), vectors, embeddings), Path(out)
-    config, contextual = open_encoder(encoder, config, bundle_encoder, features, out, device, ensemble)
-    texts = _silver_files(config, silver, exclude)
-    _check_effects(config, vectors, texts, begun)
-    digests = [checksum(contextual), begun and begun.digest(), *map(digest_of_files, texts or ())]
-    options = [config, ensemble, pipeline, seed, threads, search_rate, *digests]
-    fingerprint = fingerprint_of(options, vectors, treebank.train, treebank.dev)
-    sources = treebank.train_files, treebank.dev_file, str(embeddings) if embeddings else None
-    origin = Origin(*sources, seed, threads, licence, command, ensemble, description(contextual), texts)
-    origin = replace(origin, start=begun and begun.name)
-    with claimed(out, fingerprint, resume=resume):
-        job = Job(out, fingerprint, seed, threads, listener, device)
-        _train_networks(job, config, pipeline, treebank, vectors, origin, contextual, begun, search_rate)
-        return _finished(job, treebank, origin, contextual)
+    return treebank.sampled(sample_words, seed=seed) if sample_words else treebank
 
 
 def _check_numbers(*, seed: int, threads: int, ensemble: int) -> None:
@@ -178,23 +198,27 @@ def _train_networks(
 
     if start and start.tokeniser:
         pipeline = None
-        if not is_finished(job.out / TOKENISER):
+        if job.processes.first and not is_finished(job.out / TOKENISER):
             start.tokeniser.save(job.out / TOKENISER)
     parts = [job.out, *(member_folder(job.out, number) for number in range(2, origin.members + 1))]
-    if all(map(is_finished, [*parts, job.out / TOKENISER] if pipeline else parts)):
+    parts += [job.out / TOKENISER] if pipeline else []
+    if job.processes.from_first(lambda: all(map(is_finished, parts))):
         job.listener.message(f"{job.out} is already trained.")
         return
     stages = parser_stages(job, config, treebank, vectors, origin, encoder, start, search_rate=search_rate)
     if pipeline:
         make_run = partial(tokeniser_run, job, pipeline.tokeniser, treebank)
         stages.insert(0, Stage("tokeniser", job.out / TOKENISER, make_run))
-    train_in_order(stages, job.listener)
+    train_in_order(stages, job.listener, job.processes)
 
 
 def _finished(job: Job, treebank: Treebank, origin: Origin, encoder: EncoderInput | None) -> Parser:
     """The trained parser; the temperature of an ensemble, which its members do not know, and the card."""
+    if not job.processes.first:
+        job.processes.wait()
+        return Parser.load(job.out, device=job.device)
     parser = Parser.load(job.out, device=job.device)
-    origin = replace(origin, label_accuracies=label_accuracies(job.out))
+    origin = replace(origin, label_accuracies=recorded_accuracies(job.out))
     if origin.members == 1:
         best = best_record(job.out)
     else:
@@ -204,7 +228,10 @@ def _finished(job: Job, treebank: Treebank, origin: Origin, encoder: EncoderInpu
         best = {"dev_uas": result.uas, "dev_las": result.las, "epoch": "each member's own"}
         best[SILVER] = best_record(job.out).get(SILVER)
     parser.card = model_card(parser.config, parser.vocabulary, origin, best)
+    if parser.tokeniser:
+        parser.profile = LanguageProfile.of_text(raw_text(treebank.train))
     parser.write(job.out)
     if encoder:
         encoder.finish()
+    job.processes.wait()
     return parser

@@ -16,6 +16,8 @@ from biatt.data.sentence import NO_HEAD, Sentence
 from biatt.encoding.vocabulary import Vocabulary
 from biatt.errors import ConfigError, TrainingError
 
+DEV_FRACTION = 0.05  # of the training sentences, as in the paper
+
 
 class Treebank(NamedTuple):
     train: list[Sentence]
@@ -49,7 +51,7 @@ def read_treebank(
     files: Sequence[str | Path],
     dev: str | Path | None,
     *,
-    dev_fraction: float,
+    dev_fraction: float | None = None,
     seed: int,
     spaces: bool = False,
 ) -> Treebank:
@@ -58,6 +60,8 @@ def read_treebank(
     Training sentences may lack heads; dev sentences have whole trees. With `spaces`, all say where spaces
     are, which a tokeniser learns from: in files that do not, CoNLL-X for example, rules restore them.
     """
+    if dev is not None and dev_fraction is not None:
+        raise ConfigError("A dev fraction is held out of the training files only where there is no dev file.")
     names = ", ".join(map(str, files))
     respaced: list[str] = []
 
@@ -72,8 +76,9 @@ def read_treebank(
     if dev is not None:
         dev_name, dev_sentences = str(dev), content(dev, trees=True)
     else:
-        dev_name = f"{dev_fraction:.0%} of train, held out at random"
-        sentences, dev_sentences = _split(sentences, dev_fraction, seed)
+        fraction = DEV_FRACTION if dev_fraction is None else dev_fraction
+        dev_name = f"{fraction:.0%} of train, held out at random"
+        sentences, dev_sentences = _split(sentences, fraction, seed)
     if not sentences:
         raise TrainingError(f"{names}: there is no sentence to train on.")
     if all(head == NO_HEAD for sentence in sentences for head in sentence.heads):

@@ -19,6 +19,7 @@ from biatt.verbs.parse import (
     Probabilities,
     Retag,
 )
+from biatt.verbs.printing import print_text
 
 Inputs = Annotated[
     list[str],
@@ -120,4 +121,4 @@ def corpus(
             keep_heads=keep_heads,
         )
     failures = f", {len(totals.failures):,} documents not parsed" if totals.failures else ""
-    print(f"{totals.documents:,} documents, {totals.words:,} words, {totals.shards:,} shards{failures}")
+    print_text(f"{totals.documents:,} documents, {totals.words:,} words, {totals.shards:,} shards{failures}")

@@ -18,4 +18,4 @@ def info(model: Annotated[str, typer.Argument(metavar="MODEL", help=MODEL_HELP)]
     for name, value in parser.describe().items():
         print_text(f"{name:26} {visible(value)}")
     if parser.card is not None:
-        print_text("\n" + visible(parser.card.rstrip("\n"), keep="\n\t"))
+        print_text("\n" + parser.card.rstrip("\n"))

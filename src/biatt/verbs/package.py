@@ -12,6 +12,7 @@ import biatt
 from biatt.verbs.options import MODEL_HELP, Output, Report, output_option
 from biatt.verbs.printing import print_text, write_report
 
+LARGEST_TEXT = 1 << 20  # bytes of a licence, or of the beginning of a card
 SHOWN_SCORES = ("Tokens", "Sentences", "UPOS", "Lemmas", "UAS", "LAS")
 
 Name = Annotated[
@@ -45,6 +46,14 @@ Test = Annotated[
     str | None,
     fact(metavar="FILE", help="CoNLL-U file to score the model on, from raw text, for the card."),
 ]
+Sample = Annotated[
+    str | None,
+    fact(
+        metavar="FILE",
+        help="Text or CoNLL file by whose language --model auto finds the model; default: as its training "
+        "text.",
+    ),
+]
 
 
 def package(
@@ -59,15 +68,18 @@ def package(
     licence_file: LicenceFile = None,
     card: Card = None,
     test: Test = None,
+    sample: Sample = None,
 ) -> None:
     """Make a package of a model, which pip installs: then its name is enough to load it.
 
     The package holds the model, packed into a third of its space, its card and its licence, and no program.
     The same model and options give the same file, byte for byte.
     """
-    from biatt.package_model import UNSTATED, Package, write_package, write_sources
+    from biatt.parsing.package_model import UNSTATED, Package, profile_of, write_package, write_sources
 
     parser = biatt.load(model)
+    if sample is not None:
+        parser.profile = profile_of(sample)
     made = Package(
         name,
         version,
@@ -89,7 +101,7 @@ def _text(path: Path) -> str:
     from biatt.data.files import reading
     from biatt.errors import FormatError
 
-    with reading(path) as stream:
+    with reading(path, max_size=LARGEST_TEXT) as stream:
         try:
             return stream.read().decode()
         except UnicodeDecodeError as error:
@@ -108,8 +120,8 @@ def _scores(parser: biatt.Parser, test: str) -> dict[str, float]:
 def models(output: Output = "-", format: Report = None) -> None:
     """List the models that can be loaded by name: those inside biatt, and those of installed packages."""
     from biatt.evaluation.results import Table
-    from biatt.model_facts import model_facts
-    from biatt.named_models import named_models
+    from biatt.models.model_facts import model_facts
+    from biatt.models.named_models import named_models
 
     found = [model_facts(model) for model in named_models()]
     columns = ("name", "language", "treebank", "licence", "scores", "MB", "place")

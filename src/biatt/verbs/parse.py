@@ -14,10 +14,11 @@ import typer
 import biatt
 from biatt.errors import ConfigError
 from biatt.options import Decoder, Doubtful, InputFormat, OutputFormat, Roots
-from biatt.verbs.options import Device, Model, Output, Workers, input_option, output_option
+from biatt.verbs.options import MODEL_HELP, Device, Output, Workers, input_option, output_option
 
 if TYPE_CHECKING:
-    from biatt.parsed_sources import Source
+    from biatt.parsing.choose_model import ChosenParsers
+    from biatt.parsing.parsed_sources import Source
 
 tree_option = partial(typer.Option, rich_help_panel="Trees")
 
@@ -25,6 +26,15 @@ Files = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="FILE", help="Text or CoNLL files, plain or compressed; default or -: standard input."
+    ),
+]
+ModelOrAuto = Annotated[
+    str,
+    input_option(
+        "--model",
+        "-m",
+        metavar="MODEL",
+        help=f"{MODEL_HELP} auto: of each file, the installed model of its language.",
     ),
 ]
 Text = Annotated[str | None, input_option(metavar="TEXT", help="Text to parse instead of a file.")]
@@ -128,7 +138,7 @@ KeepHeads = Annotated[
 def parse(
     files: Files = None,
     text: Text = None,
-    model: Model = "en",
+    model: ModelOrAuto = "en",
     input_format: Input = None,
     max_size: MaxSize = None,
     output: Output = "-",
@@ -156,12 +166,13 @@ def parse(
     Several files are written one after the other to the output, or each to its own file in --output-dir.
     """
     from biatt.display.progress import ParseProgress
-    from biatt.parse_file import parse_files
+    from biatt.models.named_models import is_auto
+    from biatt.parsing.parse_file import parse_files
 
     if workers != 1 and device != "cpu":
         raise ConfigError("Several workers are for the CPU; on a GPU, one process parses.")
     tasks = _tasks(files or [], text, output, output_dir, format)
-    parser = biatt.load(model, device=device)
+    parser = _chosen_parsers(device) if is_auto(model) else biatt.load(model, device=device)
     with ParseProgress(str(tasks[0][1])) as progress:
         parse_files(
             parser,
@@ -186,6 +197,13 @@ def parse(
         )
 
 
+def _chosen_parsers(device: str) -> ChosenParsers:
+    from biatt.data.visible import visible
+    from biatt.parsing.choose_model import ChosenParsers
+
+    return ChosenParsers(device=device, tell=lambda said: print(f"biatt: {visible(said)}", file=sys.stderr))
+
+
 def _tasks(
     files: list[str], text: str | None, output: str, output_dir: Path | None, format: OutputFormat | None
 ) -> list[tuple[Sequence[Source], str | Path]]:
@@ -197,7 +215,7 @@ def _tasks(
             raise ConfigError("--output-dir is for files; the trees of --text go to --output.")
         return [([io.BytesIO(text.encode(errors="surrogateescape"))], output)]
     if output_dir is not None:
-        from biatt.parse_file import targets_in
+        from biatt.parsing.parse_file import targets_in
 
         if output != "-":
             raise ConfigError("Give --output or --output-dir, not both.")

@@ -7,19 +7,20 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from biatt.data.files import writing
-from biatt.data.visible import json_text
+from biatt.data.visible import json_text, visible
 from biatt.options import ReportFormat
 
 if TYPE_CHECKING:
     from biatt.evaluation.results import Table
 
+LINES = "\n\t"  # what lines may contain beside what is visible
 REPORT_SUFFIXES: dict[str, ReportFormat] = {".txt": "text", ".json": "json"}
 
 
 def print_text(text: str) -> None:
-    """Print a text and the end of its line; what the terminal's encoding does not have becomes an escape."""
+    """Print lines that cannot steer a terminal; what its encoding does not have becomes an escape."""
     with writing("-") as stream:
-        stream.write(f"{text}\n".encode(sys.stdout.encoding, errors="backslashreplace"))
+        stream.write(f"{visible(text, keep=LINES)}\n".encode(sys.stdout.encoding, errors="backslashreplace"))
 
 
 def write_report(

@@ -75,24 +75,11 @@ def calibrate(
 
     A model that chooses tags parses with its tags, not with those of the file.
     """
-    from biatt.decode.apply import default_roots
-    from biatt.decode.confidence import unfitted_confidence
     from biatt.evaluation.calibration import draw
-    from biatt.named_models import find_model
+    from biatt.training.calibrate import calibrate_model
 
     check_not_input(output, [gold])
-    parser, sentences = biatt.load(model), list(biatt.read(gold, trees=True))
-    if fit:
-        from biatt.fit_confidence import ConfidenceFit
-
-        fitted = ConfidenceFit(parser, sentences)
-        parsed = fitted.cross_validated()
-        fitted.apply(parser)
-        parser.write_confidence(find_model(model))
-    else:
-        parsed = list(parser.parse(sentences, confidence=True, retag=parser.chooses_tags))
-    unfitted = [unfitted_confidence(s, roots=default_roots(s)) for s in parsed if len(s)]
-    result = biatt.calibrate(sentences, parsed, unfitted=unfitted)
+    result = calibrate_model(model, gold, fit=fit)
     if plot:
         draw(result, plot)
     write_report(result.as_dict(), result.tables(), output, format=format)

@@ -49,7 +49,7 @@ def search(
     to the next word, .. to any later word, $++ to a later sibling. ! is not, ? is optional, | is or, with
     brackets [ ] around it. Parentheses give a word relations of its own.
     """
-    from biatt.search_file import count_file, search_file
+    from biatt.parsing.search_file import count_file, search_file
 
     if not count:
         search_file(file, pattern, output, format=format)

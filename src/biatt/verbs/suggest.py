@@ -36,7 +36,7 @@ def suggest(
     (tree_entropy). The same pool and model give the same sentences.
     """
     from biatt.display.progress import ParseProgress
-    from biatt.suggest import suggest_from_files
+    from biatt.parsing.suggest import suggest_from_files
 
     with ParseProgress(output) as progress:
         suggest_from_files(

@@ -35,9 +35,10 @@ Train = Annotated[
 Output = Annotated[Path, output_option("--output", "-o", metavar="FOLDER", help="Folder for the model.")]
 Dev = Annotated[Path | None, input_option(metavar="FILE", help="File to choose the model by.")]
 DevFraction = Annotated[
-    float,
+    float | None,
     input_option(
-        metavar="SHARE", help="Share of the training sentences to hold out where there is no --dev."
+        metavar="SHARE",
+        help="Share of the training sentences to hold out where there is no --dev; default: 0.05.",
     ),
 ]
 Preset = Annotated[
@@ -151,7 +152,7 @@ def train(
     train: Train,
     output: Output,
     dev: Dev = None,
-    dev_fraction: DevFraction = 0.05,
+    dev_fraction: DevFraction = None,
     start: Start = None,
     preset: Preset = None,
     hidden: Hidden = None,
@@ -188,12 +189,7 @@ def train(
 
         begun = Begun.load(start)
     config, pipeline_config = configurations(
-        set or [],
-        preset_name=preset,
-        hidden=hidden,
-        pipeline=pipeline,
-        draft=draft,
-        start=begun,
+        set or [], preset_name=preset, hidden=hidden, pipeline=pipeline, draft=draft, start=begun
     )
     with Display() as display:
         biatt.train(
@@ -205,4 +201,7 @@ def train(
             device=device, resume=resume, licence=licence, listener=display,
             command=shlex.join(["biatt", *sys.argv[1:]]),
         )  # fmt: skip
-        display.message(f"The model is in {output}.")
+        from biatt.training.processes import is_first  # needs torch, which biatt.train has asked for
+
+        if is_first():
+            display.message(f"The model is in {output}.")

@@ -32,6 +32,7 @@ def detokenise(file: Treebank = "-", output: Output = "-") -> None:
     """
     from biatt.data.detokeniser import with_spaces
 
+    check_not_input(output, [file])
     biatt.write(map(with_spaces, biatt.read(file)), output)
 
 

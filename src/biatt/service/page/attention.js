@@ -1,6 +1,6 @@
 // Heat maps of attention: the probabilities of heads from left to right, from right to left, and both together.
 
-import { element, percent, svg, visible } from "./elements.js";
+import { element, isolated, percent, svg, visible } from "./elements.js";
 
 const MAPS = [
   ["left_to_right", "Left to right"],
@@ -157,7 +157,7 @@ export class AttentionMaps {
   }
 
   #told(word, head) {
-    const form = (number) => (number ? visible(this.sentence.words[number - 1].form) : "ROOT");
+    const form = (number) => (number ? isolated(this.sentence.words[number - 1].form) : "ROOT");
     if (head === word) return `${form(word)} cannot be its own head.`;
     const values = MAPS.map(
       ([key, title]) => `${title.toLowerCase()} ${percent(this.attention[key][word - 1][head])}`,

@@ -49,5 +49,11 @@ export function runsFromRight(words) {
   return balance > 0;
 }
 
+// A word that is visible, and inside marks that keep its direction from reordering what stands around it.
+export function isolated(text) {
+  const shown = visible(text);
+  return RIGHT_TO_LEFT.test(shown) ? `\u2068${shown}\u2069` : shown;
+}
+
 const RIGHT_TO_LEFT =
   /[\p{Script=Arabic}\p{Script=Hebrew}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}\p{Script=Adlam}\p{Script=Samaritan}\p{Script=Mandaic}]/u;

@@ -17,6 +17,8 @@ const PART_OF_TREE = [
   "agreement",
 ];
 
+const TAGS = ["lemma", "upos", "xpos", "feats"];
+
 // The model and the decoder that the user has chosen.
 export function manner() {
   return { model: byId("model").value || null, decoder: byId("decoder").value };
@@ -26,7 +28,7 @@ export function manner() {
 // `fixed` is a map from words to {head, relation}.
 export async function treesOf(sentence, fixed, signal) {
   const request = {
-    conllu: toConllu([sentence]),
+    conllu: toConllu([asGiven(sentence)]),
     ...manner(),
     confidence: true,
     k_best: manner().decoder === "mst" ? MOST_TREES : 1,
@@ -47,4 +49,14 @@ export async function treesOf(sentence, fixed, signal) {
     })),
   }));
   return { trees, attention: answer.attention[0] };
+}
+
+// Without the tags that the model has chosen: it would take them for certain, and could find another tree.
+function asGiven(sentence) {
+  const isChosen = (word, name) => word[`${name}_probability`] !== undefined;
+  const words = sentence.words.map((word) => {
+    const chosen = TAGS.filter((name) => isChosen(word, name));
+    return { ...word, ...Object.fromEntries(chosen.map((name) => [name, null])) };
+  });
+  return { ...sentence, words };
 }

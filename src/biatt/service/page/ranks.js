@@ -1,6 +1,6 @@
 // The best trees of a sentence: which of them is shown, how probable it is, and what changes from one to the next.
 
-import { byId, element, percent, visible } from "./elements.js";
+import { byId, element, isolated, percent, visible } from "./elements.js";
 
 // The words whose arcs differ between two trees, each with the word of the tree before.
 export function changes(tree, treeBefore) {
@@ -26,12 +26,12 @@ export function showRank(trees, rank) {
 }
 
 function changeList(tree, treeBefore) {
-  const name = (head) => (head ? visible(tree.words[head - 1].form) : "ROOT");
+  const name = (head) => (head ? isolated(tree.words[head - 1].form) : "ROOT");
   const turned = (before, after) => (before === after ? after : `${before} → ${after}`);
   const items = changes(tree, treeBefore).map(({ word, before }) => {
     const heads = turned(name(before.head), name(word.head));
     const relations = visible(turned(before.deprel ?? "_", word.deprel ?? "_"));
-    return element("li", null, element("b", null, visible(word.form)), `: ${heads} (${relations})`);
+    return element("li", null, element("b", null, isolated(word.form)), `: ${heads} (${relations})`);
   });
   return element("ul", null, items);
 }

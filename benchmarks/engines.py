@@ -1,0 +1,132 @@
+"""A corpus run by Ray against one by worker processes: the same bytes, and what Ray costs.
+
+    python benchmarks/engines.py --text FILE [--words 100000] [--rounds 3] [--workers 2] [--model en]
+
+FILE is raw text; it is repeated, or cut, to about so many words. Each round runs `biatt corpus` with both
+engines, from the start of the program to its end. It writes engines.json.
+
+Processor time is that of all processes of a run. It depends less than the seconds on what else the machine
+does.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+from run import commit, cores, cpu_name, save
+from workers import LONGEST_WORD, divided, with_children
+
+from biatt.corpus.manifest import MANIFEST
+from biatt.data.files import reading
+
+HERE = Path(__file__).parent
+COMMAND = [sys.executable, "-c", "from biatt.cli import main; main()", "corpus"]
+ENGINES = ("processes", "ray")
+SAMPLE_SECONDS = 0.2
+TICKS = os.sysconf("SC_CLK_TCK")  # of processor time, in a second
+
+
+class Run(NamedTuple):
+    seconds: float
+    processor_seconds: float
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    options = _options(arguments)
+    with TemporaryDirectory() as folder:
+        result = measure(options, Path(folder))
+    save(result, options.out)
+    print(json.dumps(result["summary"], indent=1))
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--text", type=Path, required=True, help="raw text")
+    parser.add_argument("--words", type=int, default=100_000)
+    parser.add_argument("--shard-characters", type=int, default=50_000)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--model", default="en")
+    parser.add_argument("--note", default="", help="what else ran on the machine")
+    parser.add_argument("--out", type=Path, default=HERE / "engines.json")
+    return parser.parse_args(arguments)
+
+
+def measure(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
+    with reading(options.text) as stream:
+        text = stream.read(options.words * LONGEST_WORD).decode(errors="ignore")
+    (whole,) = divided(text.split("\n\n"), options.words, 1)
+    source = folder / "documents.jsonl"
+    lines = (json.dumps({"text": paragraph}) for paragraph in whole.split("\n\n"))
+    source.write_text("\n".join(lines), encoding="utf-8")
+    load_before, rounds, words = os.getloadavg()[0], list[dict[str, Run]](), 0
+    for _ in range(options.rounds):
+        rounds.append({engine: _corpus(engine, options, source, folder / engine) for engine in ENGINES})
+        written = [{path.name: path.read_bytes() for path in (folder / e).glob("*.*")} for e in ENGINES]
+        if written[0] != written[1]:
+            raise SystemExit("Ray has written other bytes than processes.")
+        words = json.loads(written[0][MANIFEST].splitlines()[-1])["finished"]["words"]
+    return {
+        "conditions": {
+            "cpu": cpu_name(),
+            "cores": cores(),
+            "commit": commit(),
+            "load_before": load_before,
+            "note": options.note,
+            "model": str(options.model),
+            "words": words,
+            "workers": options.workers,
+        },
+        "summary": summary(rounds),
+        "rounds": [{engine: one._asdict() for engine, one in of_round.items()} for of_round in rounds],
+    }
+
+
+def summary(rounds: Sequence[dict[str, Run]]) -> dict[str, float]:
+    """Medians; Ray's overhead is that of the differences within a round."""
+    result = {}
+    for name in Run._fields:
+        values = [{engine: getattr(of_round[engine], name) for engine in ENGINES} for of_round in rounds]
+        for engine in ENGINES:
+            result[f"{engine}_{name}"] = median(of_round[engine] for of_round in values)
+        result[f"overhead_{name}"] = median(one["ray"] - one["processes"] for one in values)
+    return result
+
+
+def _corpus(engine: str, options: argparse.Namespace, source: Path, out: Path) -> Run:
+    shutil.rmtree(out, ignore_errors=True)
+    words = [str(source), "--output-dir", str(out), "--engine", engine, "--workers", str(options.workers)]
+    words += ["--model", str(options.model), "--shard-characters", str(options.shard_characters)]
+    start, processor = time.perf_counter(), dict[int, float]()
+    with subprocess.Popen([*COMMAND, *words], stdout=subprocess.DEVNULL) as process:
+        while process.poll() is None:
+            for number in with_children([process.pid]):
+                processor[number] = max(processor.get(number, 0), processor_seconds(number))
+            time.sleep(SAMPLE_SECONDS)
+    if process.returncode:
+        raise SystemExit(f"The engine {engine} has failed.")
+    return Run(time.perf_counter() - start, sum(processor.values()))
+
+
+def processor_seconds(number: int) -> float:
+    """Of a process, in user and system mode; 0 if it has ended."""
+    try:
+        fields = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / TICKS
+
+
+if __name__ == "__main__":
+    main()
