@@ -87,6 +87,15 @@ def test_scores_equal_the_equations_step_by_step(way: Way, variant: dict[str, An
             np.testing.assert_allclose(relations, log_y[:, head], rtol=1e-5, atol=1e-5)
 
 
+@both_ways
+def test_flag_of_an_invalid_operation_warns_of_nothing(way: Way) -> None:
+    model = network({}, hidden=5)
+    with torch.no_grad():
+        model.P.fill_(torch.inf)  # ∞ − ∞ sets the flag, as BLAS can do without a reason
+    with np.errstate(invalid="raise"):
+        without_torch(model).score(collate(random_sentences([5, 2])))
+
+
 @examples(40)
 @given(
     st.sampled_from(VARIANTS),

@@ -15,7 +15,7 @@ from biatt.config import Settings
 from biatt.encoding.batches import Batch, in_batches, word_positions
 from biatt.encoding.labels import Labels
 from biatt.encoding.vocabulary import Encoded, Indices
-from biatt.kernels.forward import EncoderComponents, FusedEncoder
+from biatt.kernels.forward import EncoderComponents, FusedEncoder, ignore_false_alarms
 from biatt.kernels.plain import PlainEncoder
 from biatt.models.weights import labeller_shapes
 
@@ -40,10 +40,11 @@ class FusedLabeller(FusedEncoder[EncoderComponents]):
     def best(self, batch: Batch) -> Indices:
         """(N, kinds): the best label of every kind."""
         components = self.components(batch)
-        _, m = components.first_layer(batch, None, batch.words + 1)
-        for layer in range(1, self.config.layers):
-            m = components.encode(m, layer, batch.words + 1)
-        scores = m[word_positions(batch.words)] @ self.weights["out"] + self.weights["out_bias"]
+        with ignore_false_alarms():
+            _, m = components.first_layer(batch, None, batch.words + 1)
+            for layer in range(1, self.config.layers):
+                m = components.encode(m, layer, batch.words + 1)
+            scores = m[word_positions(batch.words)] @ self.weights["out"] + self.weights["out_bias"]
         return self.labels.best(scores)
 
     def label(self, sentences: Sequence[Encoded], *, batch_words: int) -> list[Indices]:

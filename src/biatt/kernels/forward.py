@@ -58,6 +58,15 @@ C = TypeVar("C", bound=EncoderComponents)
 _packing = Lock()  # one thread makes packed components
 
 
+def ignore_false_alarms() -> np.errstate:
+    """A context without warnings of invalid operations.
+
+    BLAS can set that flag in a product of finite matrices (numpy's issue 24067). Weights that are not finite
+    are refused when a model is loaded.
+    """
+    return np.errstate(invalid="ignore")
+
+
 class FusedEncoder(ABC, Generic[C]):
     """A network with token embeddings and memory. Threads may share it."""
 
@@ -131,6 +140,10 @@ class FusedNetwork(FusedEncoder[NetworkComponents]):
 
     def score(self, batch: Batch) -> Scores:
         """The scores of all sentences of the batch, one after the other."""
+        with ignore_false_alarms():
+            return self._score(batch)
+
+    def _score(self, batch: Batch) -> Scores:
         w, words = self.weights, batch.words
         components = self.components(batch)
         is_word = word_positions(words)
