@@ -16,11 +16,13 @@ from threadpoolctl import threadpool_info
 from biatt.machine.threads import (
     Arriving,
     fewer_collections,
+    look_ahead,
     mapped,
     one_matrix_thread,
     run,
     short_switch_interval,
     windows,
+    with_pauses,
 )
 
 thread_counts = st.integers(1, 4)
@@ -108,6 +110,35 @@ def test_items_before_an_exception_are_in_a_window() -> None:
     assert [next(cut), next(cut)] == [[0, 1, 2], [3, 4]]
     with pytest.raises(OSError, match="Stop"):
         next(cut)
+
+
+@given(st.lists(st.integers() | st.none(), max_size=5))
+def test_looking_ahead_stops_at_the_second_item_or_the_first_pause(items: list[int | None]) -> None:
+    asked = 0
+
+    def source() -> Iterator[int | None]:
+        nonlocal asked
+        for item in items:
+            asked += 1
+            yield item
+
+    several, again = look_ahead(Arriving(source()))
+    assert several == (len(items) >= 2 and None not in items[:2])
+    assert asked == min(len(items), 1 if items[:1] == [None] else 2)
+    assert list(with_pauses(again)) == items
+
+
+@pytest.mark.parametrize("size", [0, 1, 2])
+def test_looking_ahead_keeps_the_items_before_an_exception(size: int) -> None:
+    def source() -> Iterator[int]:
+        yield from range(size)
+        raise OSError("Stop.")
+
+    several, again = look_ahead(source())
+    assert several == (size == 2)
+    assert [next(again) for _ in range(size)] == list(range(size))
+    with pytest.raises(OSError, match="Stop"):
+        next(again)
 
 
 # Settings of the process

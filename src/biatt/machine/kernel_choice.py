@@ -3,9 +3,10 @@
 Compiling takes half a minute, once for a processor, and loading what was compiled half a second. So every
 part of the parser that is compiled has a plain twin, in numpy or in interpreted Python, which needs neither.
 A process begins with these. When the plain work that it has done would have paid for loading the kernels, it
-loads them, if they are on disk. If they are not, it has started a process that compiles them in the
-background, one for each cache folder, and asks again. Where nothing can be kept on disk, which that process
-may be the first to see, it compiles by itself once the plain work has cost as much as compiling does.
+loads them, if they are on disk; one that knows of much work does so at once (`expect_much_work`). If they are
+not, it has started a process that compiles them in the background, one for each cache folder, and asks again.
+Where nothing can be kept on disk, which that process may be the first to see, it compiles by itself once the
+plain work has cost as much as compiling does.
 
 This costs at most about twice as much as knowing beforehand how much work there will be. Work is estimated,
 not measured, so that the same calls always take the same way. Both ways give the same scores up to rounding.

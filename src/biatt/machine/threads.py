@@ -67,6 +67,26 @@ def mapped(function: Callable[[A], B], items: Iterable[A]) -> Arriving[B]:
     return Arriving(None if item is None else function(item) for item in with_pauses(items))
 
 
+def look_ahead(items: Iterable[A]) -> tuple[bool, Arriving[A]]:
+    """Whether two items have arrived at once, and all items."""
+    source, ahead, failures = with_pauses(items), list[A | None](), list[Exception]()
+    try:
+        for item in source:
+            ahead.append(item)
+            if item is None or len(ahead) == 2:
+                break
+    except Exception as error:
+        failures.append(error)
+
+    def all_items() -> Iterator[A | None]:
+        yield from ahead
+        for failure in failures:
+            raise failure
+        yield from source
+
+    return len(ahead) == 2 and None not in ahead, Arriving(all_items())
+
+
 def windows(
     items: Iterable[A],
     *,

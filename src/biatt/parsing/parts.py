@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 from biatt.data.length import check_length
 from biatt.data.sentence import Sentence
 from biatt.machine.kernel_choice import expect_much_work
-from biatt.machine.threads import Arriving, fewer_collections, mapped, one_matrix_thread, windows
+from biatt.machine.threads import Arriving, fewer_collections, look_ahead, mapped, one_matrix_thread, windows
 from biatt.machine.workers import in_order, number_of_workers
 
 if TYPE_CHECKING:
@@ -99,16 +99,23 @@ def _computed(
     work: Callable[[Parser, A], B], parser: Parser, items: Iterable[tuple[Any, A]], workers: int
 ) -> Generator[tuple[Any, B], None, None]:
     if number_of_workers(workers) > 1:
-        if expect_much_work():
-            parser.pack()
         work = partial(_without_scores, work)
-    return _computing(in_order(work, parser, items, workers=workers))
+    return _computing(work, parser, items, workers)
 
 
-def _computing(results: Iterator[A]) -> Generator[A, None, None]:
-    """The results. While they are computed, this process uses one core."""
+def _computing(
+    work: Callable[[Parser, A], B], parser: Parser, items: Iterable[tuple[Any, A]], workers: int
+) -> Generator[tuple[Any, B], None, None]:
+    """The context of each item, and what the work makes of it. Meanwhile, this process uses one core.
+
+    Compiled kernels that are on disk do all items if there are several. Otherwise they would begin after a
+    second, which each worker counts for itself, and rounding would depend on the number of workers.
+    """
     with one_matrix_thread, fewer_collections:
-        yield from results
+        much, items = look_ahead(items)
+        if much and expect_much_work() and number_of_workers(workers) > 1:
+            parser.pack()  # before the workers share it
+        yield from in_order(work, parser, items, workers=workers)
 
 
 # The work of a worker: functions of a parser that another process can import.
