@@ -63,7 +63,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
 def measure(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     with reading(options.text) as stream:
         text = stream.read(options.words * LONGEST_WORD).decode(errors="ignore")
-        paragraphs = text.split("\n\n")
+        paragraphs = text.splitlines()
     parts = divided(paragraphs, options.words, options.workers)
     files = [folder / f"part{i}.txt" for i in range(len(parts))]
     for file, part in zip(files, parts, strict=True):

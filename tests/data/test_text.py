@@ -57,6 +57,7 @@ def test_paragraphs_are_the_whole_text(text: str) -> None:
 
 def test_very_long_paragraphs_and_lines_come_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(text_module, "LONGEST_PARAGRAPH", 100)
+    monkeypatch.setattr(text_module, "LONGEST_LINE", 100)
     lines = "".join(f"word{i} " + ("\n" if i % 5 == 0 else "") for i in range(100))
     parts = list(read_text(io.BytesIO(lines.encode())))
     assert len(parts) > 5
@@ -67,6 +68,19 @@ def test_very_long_paragraphs_and_lines_come_in_parts(monkeypatch: pytest.Monkey
     assert "".join(parts) == one_line
     assert len(parts) > 5
     assert all(part[-1] == "\u0301" for part in parts)
+
+
+@pytest.mark.parametrize(
+    ("line", "end"),
+    [("One ends. Two goes\non, and (ends.) \n", "(ends.) \n"), ("no end\n at all", "\n"), ("a b", " ")],
+)
+def test_long_paragraphs_are_cut_at_the_best_place(
+    line: str, end: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(text_module, "LONGEST_PARAGRAPH", 100)
+    parts = list(read_text(io.BytesIO((20 * line).encode())))
+    assert "".join(parts) == 20 * line
+    assert all(50 < len(part) <= 100 and part.endswith(end) for part in parts[:-1])
 
 
 @pytest.mark.parametrize("step", [1, 2, 5, 100])

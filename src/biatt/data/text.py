@@ -16,7 +16,10 @@ from biatt.data.sentence import Sentence
 from biatt.errors import FormatError
 from biatt.machine.threads import Arriving, with_pauses
 
-LONGEST_PARAGRAPH = 1 << 20  # characters, or bytes of a line, that are taken at once
+LONGEST_PARAGRAPH = (
+    1 << 16
+)  # characters that are taken at once; workers share a text without blank lines, too
+LONGEST_LINE = 1 << 20  # bytes that are taken at once
 
 BYTE_ORDER_MARK = "\ufeff"
 
@@ -24,6 +27,7 @@ _LONGEST_HEAD = 1 << 22  # bytes of comments after which a file counts as CoNLL,
 _BEGINNING = 1 << 16  # bytes by which the language of a text is told
 _CONLL_FORM = re.compile(r"^[0-9]+(?:-[0-9]+)?\t([^\t\n]+)", re.MULTILINE)
 _CONLL_WORD = re.compile(rb"[0-9]+(?:[-.][0-9]+)?\t")
+_SENTENCE_AND_LINE_END = re.compile(r"""[.!?…。！？।۔؟]["'”’»)\]]*[^\S\n]*\n""")
 _BLANKS_AND_COMMENTS = re.compile(rb"(?:[^\S\n]*\n|#[^\n]*\n)*")
 
 
@@ -126,16 +130,25 @@ def _read_text(source: str | Path | BinaryIO, name: str) -> Iterator[str | None]
             paragraph, begun, ended = "", False, False
         paragraph += item[1]
         begun, ended = begun or not blank, begun and blank
-        if len(paragraph) >= LONGEST_PARAGRAPH:
-            from biatt.data.graphemes import boundary_before
-
-            space = 1 + max(paragraph.rfind(space) for space in " \n\t")  # not in the middle of a word
-            end = boundary_before(paragraph, space or len(paragraph) - 1)
+        while len(paragraph) >= LONGEST_PARAGRAPH:
+            end = _end_of_part(paragraph)
             yield paragraph[:end]
             paragraph = paragraph[end:]
             begun, ended = bool(paragraph.strip()), False
     if paragraph:
         yield paragraph
+
+
+def _end_of_part(paragraph: str) -> int:
+    """Where to cut a very long paragraph: after a line that ends a sentence, else after a line or a word."""
+    from biatt.data.graphemes import boundary_before
+
+    beginning, half = paragraph[:LONGEST_PARAGRAPH], LONGEST_PARAGRAPH // 2
+    ends = [match.end() for match in _SENTENCE_AND_LINE_END.finditer(beginning, half)]
+    place = ends[-1] if ends else 1 + beginning.rfind("\n", half)
+    if not place:
+        place = 1 + max(beginning.rfind(space, half) for space in " \t")
+    return boundary_before(paragraph, place or len(beginning) - 1)
 
 
 def _lines(source: str | Path | BinaryIO, name: str) -> Iterator[tuple[int, str] | None]:
@@ -163,7 +176,7 @@ def _lines(source: str | Path | BinaryIO, name: str) -> Iterator[tuple[int, str]
             for line in lines:
                 yield from decoded(line + b"\n")
                 number += 1
-            if len(rest) >= LONGEST_PARAGRAPH:
+            if len(rest) >= LONGEST_LINE:
                 yield from decoded(rest)
                 rest = b""
         yield from decoded(rest, final=True)
