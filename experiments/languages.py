@@ -7,10 +7,11 @@ One process with one thread makes all languages, one after the other: start it i
 after an interruption. A language that has a result is not repeated, a training that was interrupted goes on,
 and after a language that fails the others are made, and the exit code is 1. With --environment, the folder of
 the peers' environment (`benchmarks/README.md`), UDPipe 1 is trained on the same files with its default
-settings. `languages/results.jsonl` gets a line for each language, `languages/RESULTS.md` is the table, and
-`packages/biatt-CODE` the package. Files that do not say where spaces are get those of `biatt detokenise`,
-test files too. Where there is no dev file, the last part of the training file is held out; Norwegian has no
-training file here, and is trained on the first part of its dev file.
+settings, also where the model of a language was made before. `languages/results.jsonl` gets a line for each
+language, `languages/RESULTS.md` is the table, and `packages/biatt-CODE` the package. Files that do not say
+where spaces are get those of `biatt detokenise`, test files too. Where there is no dev file, the last part of
+the training file is held out; Norwegian has no training file here, and is trained on the first part of its
+dev file.
 """
 
 from __future__ import annotations
@@ -83,38 +84,45 @@ def main(arguments: list[str] | None = None) -> int:
     settings = (*SETTINGS, *options.set)
     failed = []
     for code in options.codes or LANGUAGES:
-        if code in {result["code"] for result in read_results(options.results)}:
-            continue
+        result = next((item for item in read_results(options.results) if item["code"] == code), None)
         try:
-            result = {"code": code, **made(code, options, settings), **conditions(settings)}
+            if result is None:
+                result = {"code": code, **made(code, options, settings), **conditions(settings)}
+                keep(result, options.results)
+            if options.environment and "udpipe" not in result:
+                keep({**result, "udpipe": udpipe(code, options)}, options.results)
         except (BiattError, OSError, subprocess.CalledProcessError) as error:
             print(f"{code}: {error}", file=sys.stderr, flush=True)
             failed.append(code)
-            continue
-        results = sorted([*read_results(options.results), result], key=lambda item: str(item["code"]))
-        write_results(options.results, results, table)
     if failed:
         print(f"Not made: {', '.join(failed)}.", file=sys.stderr)
     return 1 if failed else 0
 
 
+def keep(result: dict[str, Any], folder: Path) -> None:
+    """Write a language's result instead of one that it may have already."""
+    others = [item for item in read_results(folder) if item["code"] != result["code"]]
+    write_results(folder, sorted([*others, result], key=lambda item: str(item["code"])), table)
+
+
 def made(code: str, options: argparse.Namespace, settings: Sequence[str]) -> dict[str, Any]:
-    """The model of a language, UDPipe's if that is wanted, and the package: what they measured."""
-    folder, language = options.runs / code, LANGUAGES[code]
-    folder.mkdir(parents=True, exist_ok=True)
-    files = prepared(options.treebanks / language.folder, folder)
-    seconds = trained(files, folder / "model", language, settings)
+    """The model of a language and its package: what they measured."""
+    folder, files = options.runs / code, files_of(code, options)
+    seconds = trained(files, folder / "model", LANGUAGES[code], settings)
     result = {**measured(folder / "model", files), "training seconds": round(seconds)}
-    if options.environment:
-        result["udpipe"] = udpipe(files, folder, options.environment)
     size = packaged(code, folder / "model", result["test"], options.packages)
     if size > LARGEST:
         raise BiattError(f"the package has {size:,} bytes, more than {LARGEST:,}.")
     return {**result, "bytes": size}
 
 
+def files_of(code: str, options: argparse.Namespace) -> dict[str, Path]:
+    return prepared(options.treebanks / LANGUAGES[code].folder, options.runs / code)
+
+
 def prepared(treebank: Path, folder: Path) -> dict[str, Path]:
     """The train, dev and test files of a language as CoNLL-U with spaces; each is written once."""
+    folder.mkdir(parents=True, exist_ok=True)
     files = {split: folder / f"{split}.conllu" for split in ("train", "dev", "test")}
     if all(path.exists() for path in files.values()):
         return files
@@ -182,14 +190,15 @@ def _scores(gold: list[biatt.Sentence], parsed: Any) -> dict[str, float]:
     return {metric: 100 * scores[metric].f1 for metric in METRICS}
 
 
-def udpipe(files: dict[str, Path], folder: Path, environment: Path) -> dict[str, Any]:
+def udpipe(code: str, options: argparse.Namespace) -> dict[str, Any]:
     """The same of UDPipe 1, trained on the same files; what it gave is kept in the folder."""
+    folder, files = options.runs / code, files_of(code, options)
     gold, raw, out = list(biatt.read(files["test"])), folder / "test.txt", folder / "udpipe.conllu"
     about = folder / "udpipe.json"
     if not about.exists():
         raw.write_text(raw_text(gold), encoding="utf-8")
         script = ROOT / "benchmarks" / "udpipe_pipeline.py"
-        command = [environment / "bin" / "python", script, files["train"], files["dev"], raw, out]
+        command = [options.environment / "bin" / "python", script, files["train"], files["dev"], raw, out]
         done = subprocess.run(list(map(str, command)), check=True, capture_output=True, text=True)
         about.write_text(done.stdout.splitlines()[-1], encoding="utf-8")
     facts = json.loads(about.read_text(encoding="utf-8"))

@@ -35,7 +35,6 @@ def test_missing_splits_and_spaces_are_made_up_for(languages: ModuleType, tmp_pa
     biatt.write(sentences, tmp_path / "dev.conllu")
     bare = [s.as_format("conllx") for s in generate(5, seed=2)]
     biatt.write(bare, tmp_path / "test.conllx")
-    (tmp_path / "out").mkdir()
     files = languages.prepared(tmp_path, tmp_path / "out")
     assert list(biatt.read(files["train"])) == sentences[:-2]
     assert list(biatt.read(files["dev"])) == sentences[-2:]
@@ -68,6 +67,12 @@ def test_language_is_trained_measured_and_packaged_once(
     assert parser.profile is not None
     monkeypatch.setattr(languages, "trained", None)  # a further training would fail
     assert languages.main(options) == 0
+    udpipe = {"test": {"LAS": 12.345}, "words/s": 6789.0}
+    monkeypatch.setattr(languages, "udpipe", lambda *_: udpipe)
+    assert languages.main([*options, "--environment", "peers"]) == 0
+    assert "| 12.35 | 6,789 |" in (tmp_path / "results" / "RESULTS.md").read_text()
+    monkeypatch.setattr(languages, "udpipe", None)  # nor is UDPipe trained twice
+    assert languages.main([*options, "--environment", "peers"]) == 0
 
 
 def test_language_that_fails_is_named_and_the_others_go_on(
