@@ -13,6 +13,7 @@ goes on.
     further    the student, trained further on other silver text and the treebank
     gold       that, trained further on the treebank alone, at a low rate
     bundle     that with known lemmas and a fitted confidence, packed: the bundled model `en`
+    noise      the bundled model, trained further on the treebank with noise and without: what noise costs
     encoder    a model with all layers of the encoder, for accuracy without regard to speed
 
 Large files go to --runs. `english/results.jsonl` gets a line for each model, with its dev scores, its size,
@@ -53,9 +54,10 @@ FURTHER = (
     *("dropout=0.2", "word_dropout=0.1", "smoothing=0.03", "tag_weight=0.5"),
 )
 GOLD = (
-    *("epochs=4", "least_batches=0", "average=2", "rate=0.0005", "noise=0.1"),
+    *("epochs=4", "least_batches=0", "average=2", "rate=0.0005"),
     *("dropout=0.2", "word_dropout=0.1", "smoothing=0.03", "tag_weight=0.5"),
 )
+NOISE = ("0.1", "0")
 AMALGUM = "amalgum.tokens.txt.xz"  # a sentence a line, three million words: 30 parts
 WIKIPEDIA = "wikipedia.txt.xz"  # a paragraph a line
 AMALGUM_AGAIN, WIKIPEDIA_PARTS = 6, 14  # the parts of 100,000 words that `further` reads
@@ -120,7 +122,7 @@ def further(data: Data) -> None:
 
 
 def gold(data: Data) -> None:
-    _train(data, "gold", GOLD, "--start", data.runs / "further")
+    _train(data, "gold", (*GOLD, f"noise={NOISE[0]}"), "--start", data.runs / "further")
 
 
 def bundle(data: Data) -> None:
@@ -130,6 +132,11 @@ def bundle(data: Data) -> None:
     _script("bundle", with_lemmas, target, card, data.split("train"))
     _run(BIATT, "calibrate", data.split("dev"), "--fit", "--model", target)
     _keep({"name": "bundle", "settings": (), **_measured(target, data)})
+
+
+def noise(data: Data) -> None:
+    for rate in NOISE:
+        _train(data, f"noise-{rate}", (*GOLD, f"noise={rate}"), "--start", data.bundled)
 
 
 def encoder(data: Data) -> None:
@@ -145,7 +152,7 @@ def _with_encoder(data: Data) -> list[object]:
 
 
 STEPS: dict[str, Callable[[Data], None]] = {
-    step.__name__: step for step in (joint, teacher, silver, student, further, gold, bundle, encoder)
+    step.__name__: step for step in (joint, teacher, silver, student, further, gold, bundle, noise, encoder)
 }
 
 

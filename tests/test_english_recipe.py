@@ -74,15 +74,15 @@ def test_steps_follow_each_other_and_are_not_repeated(
     (data / "wikipedia.txt.xz").write_text("".join(" ".join(s.forms) + "\n" for s in generate(6, seed=8)))
     options = ["--treebank", str(data), "--text", str(data), "--encoder", str(data), "--runs", str(runs)]
     options += ["--bundled", str(tmp_path / "en"), "--processes", "1"]
-    english.main(["joint", "teacher", "silver", "student", "further", "gold", "bundle", *options])
+    english.main(["joint", "teacher", "silver", "student", "further", "gold", "bundle", "noise", *options])
     for text in ("amalgum", "wikipedia"):
         assert len(list(runs.glob(f"silver/{text}/*.conllu.gz"))) == 1
     results = [json.loads(line) for line in (tmp_path / "results" / "results.jsonl").read_text().splitlines()]
-    names = ["joint", "teacher", "student", "further", "gold", "bundle"]
+    names = ["joint", "teacher", "student", "further", "gold", "bundle", "noise-0.1", "noise-0"]
     assert [result["name"] for result in results] == names
     assert all(result["dev"]["gold tokens"]["Words"] == 100 for result in results)
     table = (tmp_path / "results" / "RESULTS.md").read_text().splitlines()
-    assert [line.split(" | ")[0] for line in table[-6:]] == [f"| {name}" for name in names]
+    assert [line.split(" | ")[0] for line in table[-len(names) :]] == [f"| {name}" for name in names]
     assert "silver text" in (runs / "student" / "README.md").read_text().lower()
     bundled = biatt.load(tmp_path / "en")
     assert bundled("We laughed.")[0].forms[0] == "We"
@@ -93,7 +93,7 @@ def test_steps_follow_each_other_and_are_not_repeated(
     capfd.readouterr()
     english.main(["student", *options])
     assert "is already trained" in "".join(capfd.readouterr())
-    assert len((tmp_path / "results" / "results.jsonl").read_text().splitlines()) == 6
+    assert len((tmp_path / "results" / "results.jsonl").read_text().splitlines()) == len(names)
 
 
 def test_unknown_step_is_refused(english: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
