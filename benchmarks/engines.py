@@ -2,8 +2,8 @@
 
     python benchmarks/engines.py --text FILE [--words 100000] [--rounds 3] [--workers 2] [--model en]
 
-FILE is raw text; it is repeated, or cut, to about so many words. Each round runs `biatt corpus` with both
-engines, from the start of the program to its end. It writes engines.json.
+FILE is raw text, in which every line is a paragraph; it is repeated, or cut, to about so many words. Each
+round runs `biatt corpus` with both engines, from the start of the program to its end. It writes engines.json.
 
 Processor time is that of all processes of a run. It depends less than the seconds on what else the machine
 does.
@@ -21,16 +21,12 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
-from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
-from run import commit, cores, cpu_name, save
-from workers import LONGEST_WORD, divided, with_children
+from workers import conditions, divided, options_parser, read_paragraphs, run_benchmark, with_children
 
 from biatt.corpus.manifest import MANIFEST
-from biatt.data.files import reading
 
-HERE = Path(__file__).parent
 COMMAND = [sys.executable, "-c", "from biatt.cli import main; main()", "corpus"]
 ENGINES = ("processes", "ray")
 SAMPLE_SECONDS = 0.2
@@ -43,30 +39,14 @@ class Run(NamedTuple):
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    options = _options(arguments)
-    with TemporaryDirectory() as folder:
-        result = measure(options, Path(folder))
-    save(result, options.out)
-    print(json.dumps(result["summary"], indent=1))
-
-
-def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--text", type=Path, required=True, help="raw text")
-    parser.add_argument("--words", type=int, default=100_000)
+    parser = options_parser(__doc__, words=100_000, out="engines.json")
     parser.add_argument("--shard-characters", type=int, default=50_000)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--model", default="en")
-    parser.add_argument("--note", default="", help="what else ran on the machine")
-    parser.add_argument("--out", type=Path, default=HERE / "engines.json")
-    return parser.parse_args(arguments)
+    run_benchmark(parser.parse_args(arguments), measure)
 
 
 def measure(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
-    with reading(options.text) as stream:
-        text = stream.read(options.words * LONGEST_WORD).decode(errors="ignore")
-    (whole,) = divided(text.split("\n\n"), options.words, 1)
+    (whole,) = divided(read_paragraphs(options), options.words, 1)
     source = folder / "documents.jsonl"
     lines = (json.dumps({"text": paragraph}) for paragraph in whole.split("\n\n"))
     source.write_text("\n".join(lines), encoding="utf-8")
@@ -78,16 +58,7 @@ def measure(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
             raise SystemExit("Ray has written other bytes than processes.")
         words = json.loads(written[0][MANIFEST].splitlines()[-1])["finished"]["words"]
     return {
-        "conditions": {
-            "cpu": cpu_name(),
-            "cores": cores(),
-            "commit": commit(),
-            "load_before": load_before,
-            "note": options.note,
-            "model": str(options.model),
-            "words": words,
-            "workers": options.workers,
-        },
+        "conditions": conditions(options, words, load_before),
         "summary": summary(rounds),
         "rounds": [{engine: one._asdict() for engine, one in of_round.items()} for of_round in rounds],
     }

@@ -2,10 +2,11 @@
 
     python benchmarks/workers.py --text FILE [--words 180000] [--minutes 3] [--workers 2] [--model en]
 
-FILE is raw text; it is repeated, or cut, to about so many words. Each round parses it by `biatt parse` with
-one worker and with several, then a part of it by each of as many processes at once, which is the machine's
-own limit. All start anew, so that loading the model counts. There are at least two rounds, and others as long
-as they are expected to end within the minutes. It writes workers.json.
+FILE is raw text, in which every line is a paragraph; it is repeated, or cut, to about so many words. Each
+round parses it by `biatt parse` with one worker and with several, then a part of it by each of as many
+processes at once, which is the machine's own limit. All start anew, so that loading the model counts. There
+are at least two rounds, and others as long as they are expected to end within the minutes. It writes
+workers.json.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -41,30 +42,47 @@ class Run(NamedTuple):
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    options = _options(arguments)
+    parser = options_parser(__doc__, words=180_000, out="workers.json")
+    parser.add_argument("--minutes", type=float, default=3)
+    run_benchmark(parser.parse_args(arguments), measure)
+
+
+def options_parser(description: str | None, *, words: int, out: str) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description=(description or "").partition("\n")[0])
+    parser.add_argument("--text", type=Path, required=True, help="raw text")
+    parser.add_argument("--words", type=int, default=words)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--model", default="en")
+    parser.add_argument("--note", default="", help="what else ran on the machine")
+    parser.add_argument("--out", type=Path, default=HERE / out)
+    return parser
+
+
+def run_benchmark(
+    options: argparse.Namespace, measure: Callable[[argparse.Namespace, Path], dict[str, Any]]
+) -> None:
+    """Measure in a temporary folder, write the result and print its summary."""
     with TemporaryDirectory() as folder:
         result = measure(options, Path(folder))
     save(result, options.out)
     print(json.dumps(result["summary"], indent=1))
 
 
-def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--text", type=Path, required=True, help="raw text")
-    parser.add_argument("--words", type=int, default=180_000)
-    parser.add_argument("--minutes", type=float, default=3)
-    parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--model", default="en")
-    parser.add_argument("--note", default="", help="what else ran on the machine")
-    parser.add_argument("--out", type=Path, default=HERE / "workers.json")
-    return parser.parse_args(arguments)
+def conditions(options: argparse.Namespace, words: int, load_before: float) -> dict[str, Any]:
+    return {
+        "cpu": cpu_name(),
+        "cores": cores(),
+        "commit": commit(),
+        "load_before": load_before,
+        "note": options.note,
+        "model": str(options.model),
+        "words": words,
+        "workers": options.workers,
+    }
 
 
 def measure(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
-    with reading(options.text) as stream:
-        text = stream.read(options.words * LONGEST_WORD).decode(errors="ignore")
-        paragraphs = text.splitlines()
-    parts = divided(paragraphs, options.words, options.workers)
+    parts = divided(read_paragraphs(options), options.words, options.workers)
     files = [folder / f"part{i}.txt" for i in range(len(parts))]
     for file, part in zip(files, parts, strict=True):
         file.write_text(part, encoding="utf-8")
@@ -94,17 +112,7 @@ def measure(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
         raise SystemExit("The workers have written other bytes than one process.")
     words = sum(map(len, biatt.read(folder / "whole-1.conllu")))
     return {
-        "conditions": {
-            "cpu": cpu_name(),
-            "cores": cores(),
-            "commit": commit(),
-            "load_before": load_before,
-            "note": options.note,
-            "model": str(options.model),
-            "words": words,
-            "workers": options.workers,
-            "rounds": len(rounds),
-        },
+        "conditions": {**conditions(options, words, load_before), "rounds": len(rounds)},
         "summary": summary(rounds, words, options.workers),
         "rounds": [{name: one._asdict() for name, one in of_round.items()} for of_round in rounds],
     }
@@ -113,6 +121,12 @@ def measure(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
 def _expected_end(begin: float, rounds: int) -> float:
     """Seconds from the beginning to the end of one round more."""
     return (time.perf_counter() - begin) * (rounds + 1) / rounds
+
+
+def read_paragraphs(options: argparse.Namespace) -> list[str]:
+    """The first lines of the text, enough for the words unless it has fewer."""
+    with reading(options.text) as stream:
+        return stream.read(options.words * LONGEST_WORD).decode(errors="ignore").splitlines()
 
 
 def divided(paragraphs: Sequence[str], words: int, parts: int) -> list[str]:
