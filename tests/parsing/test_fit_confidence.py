@@ -113,6 +113,8 @@ def test_words_without_a_gold_head_are_left_out(parser: Parser) -> None:
         for s in generate(30, seed=2)
     ]
     some, more = ConfidenceFit(parser, GOLD), ConfidenceFit(parser, [*GOLD, *unknown])
-    assert some.temperature == more.temperature
+    # Other sentences make other batches, so that scores differ by rounding.
+    np.testing.assert_allclose(more.temperature, some.temperature, rtol=1e-3)
+    grid = np.linspace(0, 1, 101)
     for kind in ("head", "arc", "relation", "word"):
-        assert some.curves[kind] == more.curves[kind]
+        np.testing.assert_allclose(more.curves[kind].at(grid), some.curves[kind].at(grid), atol=0.01)
