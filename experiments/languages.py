@@ -60,6 +60,7 @@ class Language(NamedTuple):
     treebank: str  # with its release
     licence: str
     published: str = ""  # raw-text LAS of Stanza (UD 2.12) and UDPipe 2 (UD 2.17) on this treebank
+    settings: tuple[str, ...] = ()  # beside those of all languages
 
 
 LANGUAGES = {
@@ -69,7 +70,12 @@ LANGUAGES = {
     "ga": Language("irish-idt", "UD Irish IDT 2.6", "CC BY-SA 3.0"),
     "is": Language("icelandic-modern", "UD Icelandic Modern, October 2022", "CC BY-SA 4.0"),
     "ja": Language("japanese-gsd", "UD Japanese GSD 2.9", "CC BY-SA 4.0", "89.29 / 87.28"),
-    "ko": Language("korean-gsd", "UD Korean GSD 2.10", "CC BY-SA 4.0"),
+    "ko": Language(
+        "korean-gsd",
+        "UD Korean GSD 2.10",
+        "CC BY-SA 4.0",
+        settings=("embedding=64",),  # it has many word forms: with 96, the package has 9.4 MB
+    ),
     "nb": Language("norwegian-bokmaal", "UD Norwegian Bokmaal 2.16, dev", "CC BY-SA 4.0"),
     "nl": Language("dutch-lassysmall", "UD Dutch LassySmall 1.4", "CC BY-SA 4.0", "85.32 / 91.65"),
     "pt": Language("portuguese-bosque", "UD Portuguese Bosque 2.16", "CC BY-SA 4.0", "87.75 / 89.84"),
@@ -81,9 +87,9 @@ LANGUAGES = {
 
 def main(arguments: list[str] | None = None) -> int:
     options = _options(arguments)
-    settings = (*SETTINGS, *options.set)
     failed = []
     for code in options.codes or LANGUAGES:
+        settings = _settings(code, options.set)
         result = next((item for item in read_results(options.results) if item["code"] == code), None)
         try:
             if result is None:
@@ -99,6 +105,12 @@ def main(arguments: list[str] | None = None) -> int:
     return 1 if failed else 0
 
 
+def _settings(code: str, others: Sequence[str]) -> list[str]:
+    """Those of all languages, of this one and others, of which each replaces an earlier one of its name."""
+    settings = (*SETTINGS, *LANGUAGES[code].settings, *others)
+    return list({setting.partition("=")[0]: setting for setting in settings}.values())
+
+
 def keep(result: dict[str, Any], folder: Path) -> None:
     """Write a language's result instead of one that it may have already."""
     others = [item for item in read_results(folder) if item["code"] != result["code"]]
@@ -111,8 +123,6 @@ def made(code: str, options: argparse.Namespace, settings: Sequence[str]) -> dic
     seconds = trained(files, folder / "model", LANGUAGES[code], settings)
     result = {**measured(folder / "model", files), "training seconds": round(seconds)}
     size = packaged(code, folder / "model", result["test"], options.packages)
-    if size > LARGEST:
-        raise BiattError(f"the package has {size:,} bytes, more than {LARGEST:,}.")
     return {**result, "bytes": size}
 
 
@@ -207,7 +217,7 @@ def udpipe(code: str, options: argparse.Namespace) -> dict[str, Any]:
 
 
 def packaged(code: str, model: Path, scores: dict[str, float], packages: Path) -> int:
-    """Write the sources of the package; the bytes of its wheel."""
+    """Write the sources of the package, unless its wheel is too large; the bytes of the wheel."""
     language = LANGUAGES[code]
     introduction = (
         f"Trained on {language.treebank}, under {language.licence}; this model is under the same licence. "
@@ -223,9 +233,12 @@ def packaged(code: str, model: Path, scores: dict[str, float], packages: Path) -
         introduction=introduction,
         scores=scores,
     )
-    write_sources(Parser.load(model), package, packages)
     with tempfile.TemporaryDirectory() as folder:
-        return write_package(Parser.load(model), package, folder).stat().st_size
+        size = write_package(Parser.load(model), package, folder).stat().st_size
+    if size > LARGEST:
+        raise BiattError(f"the package has {size:,} bytes, more than {LARGEST:,}.")
+    write_sources(Parser.load(model), package, packages)
+    return size
 
 
 def conditions(settings: Sequence[str]) -> dict[str, Any]:

@@ -65,6 +65,10 @@ def test_language_is_trained_measured_and_packaged_once(
     assert f"LAS {result['test']['LAS']:.2f} |" in parser.card
     assert "| licence | CC BY-SA 3.0 |" in parser.card
     assert parser.profile is not None
+    monkeypatch.setattr(languages, "LARGEST", 10)
+    with pytest.raises(biatt.BiattError, match="bytes, more than 10"):
+        languages.packaged("ga", runs / "ga" / "model", result["test"], tmp_path / "too-large")
+    assert not (tmp_path / "too-large").exists()
     monkeypatch.setattr(languages, "trained", None)  # a further training would fail
     assert languages.main(options) == 0
     udpipe = {"test": {"LAS": 12.345}, "words/s": 6789.0}
@@ -89,6 +93,12 @@ def test_language_that_fails_is_named_and_the_others_go_on(
     assert languages.main(options) == 1
     assert tried == ["ga", "da"]
     assert capsys.readouterr().err == "ga: no such treebank.\nda: no such treebank.\nNot made: ga, da.\n"
+
+
+def test_settings_of_a_language_replace_those_of_all(languages: ModuleType) -> None:
+    assert languages._settings("ga", ["epochs=2"]) == ["hidden=4", "epochs=2", *TINY[2:]]
+    assert languages._settings("ko", []) == [*TINY, "embedding=64"]
+    assert languages._settings("ko", ["embedding=8"]) == [*TINY, "embedding=8"]
 
 
 def test_unknown_language_is_refused(languages: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
