@@ -126,6 +126,40 @@ def test_reader_that_leaves_is_met_with_silence_and_141(data: Path, words: list[
     assert (done.returncode, done.stderr) == (141, b"")
 
 
+IN_CALLBACK = """
+import ctypes, signal, time
+from biatt.process import Verbs, run
+import typer
+
+app = typer.Typer(cls=Verbs)
+
+@app.callback()
+def main(): pass
+
+@app.command()
+def wait():
+    ctypes.CFUNCTYPE(None)(lambda: signal.raise_signal({number}))()  # C calls Python, which is interrupted
+    while True:
+        time.sleep(0.01)
+
+run(app)
+"""
+
+
+@pytest.mark.parametrize(("name", "code"), [("SIGTERM", 143), ("SIGHUP", 129), ("SIGINT", 130)])
+def test_signal_is_not_lost_where_python_ignores_exceptions(name: str, code: int) -> None:
+    number = int(getattr(signal, name))
+    done = subprocess.run(
+        [sys.executable, "-c", IN_CALLBACK.format(number=number), "wait"],
+        env=ENVIRONMENT,
+        capture_output=True,
+        timeout=LONGEST_WAIT,
+        preexec_fn=partial(signal.signal, number, signal.SIG_DFL),
+    )
+    assert (done.returncode, done.stdout) == (code, b"")
+    assert done.stderr == (b"biatt: interrupted.\n" if name == "SIGINT" else b"")
+
+
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP", "SIGINT"])
 def test_signal_leaves_no_temporary_file(data: Path, tmp_path: Path, name: str) -> None:
     number = getattr(signal, name)
@@ -153,9 +187,7 @@ def test_signal_leaves_no_temporary_file(data: Path, tmp_path: Path, name: str) 
             out, error = process.communicate(timeout=LONGEST_WAIT)
         finally:
             process.kill()
+    ended = (130, b"biatt: interrupted.\n") if name == "SIGINT" else (128 + number, b"")
+    assert (process.returncode, error) == ended
     assert list(tmp_path.iterdir()) == []
     assert out == b""
-    if name == "SIGINT":
-        assert (process.returncode, error) == (130, b"biatt: interrupted.\n")
-    else:
-        assert (process.returncode, error) == (128 + number, b"")

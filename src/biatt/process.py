@@ -16,8 +16,10 @@ import logging
 import os
 import signal
 import sys
+from _thread import interrupt_main
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from threading import Timer
 from typing import Any, NoReturn
 
 from typer.core import TyperCommand, TyperGroup
@@ -27,6 +29,11 @@ from biatt.errors import BiattError
 
 BAD_INPUT, INTERRUPTED, READER_LEFT = 2, 130, 141
 TERMINATING = ("SIGHUP", "SIGTERM")  # Windows does not have the first
+REPEAT_SECONDS = 0.01  # until a signal comes again whose exception was ignored
+
+
+class Terminated(SystemExit):
+    """A signal of TERMINATING; its code is 128 and the number of the signal."""
 
 
 class Verbs(TyperGroup):
@@ -130,9 +137,11 @@ def _signals() -> Iterator[None]:
     chosen = [number for number in numbers if signal.getsignal(number) == signal.SIG_DFL]  # not with nohup
     for number in chosen:
         signal.signal(number, _terminate)
+    report, sys.unraisablehook = sys.unraisablehook, _repeat_signal
     try:
         yield
     finally:
+        sys.unraisablehook = report
         for number in chosen:
             signal.signal(number, signal.SIG_DFL)
 
@@ -140,7 +149,27 @@ def _signals() -> Iterator[None]:
 def _terminate(number: int, _: object) -> NoReturn:
     """End by an exception, so that `finally` and `with` blocks remove temporary files."""
     signal.signal(number, signal.SIG_IGN)  # a second signal must not stop that
-    raise SystemExit(128 + number)
+    raise Terminated(128 + number)
+
+
+def _repeat_signal(ignored: Any) -> None:
+    """Let a signal come again whose exception Python has ignored.
+
+    It ignores all that is raised while an object is removed, or while C calls Python, as when a compiled kernel
+    is loaded.
+    """
+    error = ignored.exc_value
+    if isinstance(error, Terminated):
+        number = int(error.code) - 128  # type: ignore[arg-type]
+        signal.signal(number, _terminate)
+    elif isinstance(error, KeyboardInterrupt):
+        number = signal.SIGINT
+    else:
+        sys.__unraisablehook__(ignored)
+        return
+    timer = Timer(REPEAT_SECONDS, interrupt_main, [number])  # in this function it would be ignored again
+    timer.daemon = True
+    timer.start()
 
 
 @contextmanager
