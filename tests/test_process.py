@@ -126,19 +126,28 @@ def test_reader_that_leaves_is_met_with_silence_and_141(data: Path, words: list[
     assert (done.returncode, done.stderr) == (141, b"")
 
 
-IN_CALLBACK = """
-import ctypes, signal, time
-from biatt.process import Verbs, run
+# How exceptions get lost: C calls Python; an object is removed; a library clears whatever it meets.
+SWALLOWING = {
+    "callback": "ctypes.CFUNCTYPE(None)(arrives)()",
+    "removal": "weakref.finalize(set(), arrives)",
+    "cleared": "with suppress(BaseException): arrives()",
+}
+WAITING = """
+import ctypes, signal, sys, time, weakref
+from contextlib import suppress
 import typer
+from biatt.process import Verbs, run
 
 app = typer.Typer(cls=Verbs)
+app.callback()(lambda: None)
 
-@app.callback()
-def main(): pass
+def arrives():
+    signal.raise_signal({number})
+    time.sleep(0)
 
 @app.command()
 def wait():
-    ctypes.CFUNCTYPE(None)(lambda: signal.raise_signal({number}))()  # C calls Python, which is interrupted
+    {swallowing}
     while True:
         time.sleep(0.01)
 
@@ -146,11 +155,13 @@ run(app)
 """
 
 
+@pytest.mark.parametrize("swallowing", SWALLOWING)
 @pytest.mark.parametrize(("name", "code"), [("SIGTERM", 143), ("SIGHUP", 129), ("SIGINT", 130)])
-def test_signal_is_not_lost_where_python_ignores_exceptions(name: str, code: int) -> None:
+def test_signal_is_not_lost_with_its_exception(name: str, code: int, swallowing: str) -> None:
     number = int(getattr(signal, name))
+    script = WAITING.format(number=number, swallowing=SWALLOWING[swallowing])
     done = subprocess.run(
-        [sys.executable, "-c", IN_CALLBACK.format(number=number), "wait"],
+        [sys.executable, "-c", script, "wait"],
         env=ENVIRONMENT,
         capture_output=True,
         timeout=LONGEST_WAIT,

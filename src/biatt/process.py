@@ -29,11 +29,45 @@ from biatt.errors import BiattError
 
 BAD_INPUT, INTERRUPTED, READER_LEFT = 2, 130, 141
 TERMINATING = ("SIGHUP", "SIGTERM")  # Windows does not have the first
-REPEAT_SECONDS = 0.01  # until a signal comes again whose exception was ignored
+REPEAT_SECONDS = 0.01  # until a signal comes again whose exception was swallowed
 
 
-class Terminated(SystemExit):
-    """A signal of TERMINATING; its code is 128 and the number of the signal."""
+class Signalled:
+    """What a signal raises. Where it is swallowed, the signal comes again.
+
+    Python ignores what is raised while an object is removed or while C calls Python, as when a compiled
+    kernel is loaded; and some libraries in C clear every exception that they meet. Such an exception is
+    removed while the command goes on, and one that ends the command is not.
+    """
+
+    number: int
+    repeats = False  # whether a command is running that a signal should end
+
+    def __del__(self) -> None:
+        if Signalled.repeats:
+            timer = Timer(REPEAT_SECONDS, _signal_again, [self.number])  # here it would be swallowed, too
+            timer.daemon = True
+            timer.start()
+
+
+class Interrupted(Signalled, KeyboardInterrupt):
+    """Ctrl-C."""
+
+    number = signal.SIGINT
+
+
+class Terminated(Signalled, SystemExit):
+    """A signal of TERMINATING."""
+
+    on_its_way = False
+
+    def __init__(self, number: int) -> None:
+        super().__init__(128 + number)
+        self.number, Terminated.on_its_way = number, True
+
+    def __del__(self) -> None:
+        Terminated.on_its_way = False
+        super().__del__()
 
 
 class Verbs(TyperGroup):
@@ -133,43 +167,49 @@ def run(app: Callable[[], object]) -> None:
 
 @contextmanager
 def _signals() -> Iterator[None]:
-    numbers = [getattr(signal, name) for name in TERMINATING if hasattr(signal, name)]
-    chosen = [number for number in numbers if signal.getsignal(number) == signal.SIG_DFL]  # not with nohup
-    for number in chosen:
-        signal.signal(number, _terminate)
-    report, sys.unraisablehook = sys.unraisablehook, _repeat_signal
+    """Let signals end the block by an exception, so that `finally` and `with` remove temporary files."""
+    handlers: dict[int, Any] = {signal.SIGINT: signal.default_int_handler}
+    handlers |= {getattr(signal, name): signal.SIG_DFL for name in TERMINATING if hasattr(signal, name)}
+    # Others stay: nohup, for one, ignores SIGHUP.
+    handlers = {number: old for number, old in handlers.items() if signal.getsignal(number) == old}
+    for number in handlers:
+        signal.signal(number, _raise_signal)
+    report, sys.unraisablehook = sys.unraisablehook, _report_ignored
+    Signalled.repeats = True
     try:
         yield
     finally:
+        Signalled.repeats = False
         sys.unraisablehook = report
-        for number in chosen:
-            signal.signal(number, signal.SIG_DFL)
+        for number, old in handlers.items():
+            signal.signal(number, old)
 
 
-def _terminate(number: int, _: object) -> NoReturn:
-    """End by an exception, so that `finally` and `with` blocks remove temporary files."""
-    signal.signal(number, signal.SIG_IGN)  # a second signal must not stop that
-    raise Terminated(128 + number)
+def _raise_signal(number: int, _: object) -> None:
+    if number == signal.SIGINT:
+        raise Interrupted
+    if not Terminated.on_its_way:  # a second signal must not stop the end
+        raise Terminated(number)
 
 
-def _repeat_signal(ignored: Any) -> None:
-    """Let a signal come again whose exception Python has ignored.
+def _signal_again(number: int) -> None:
+    if Signalled.repeats:
+        interrupt_main(signal.Signals(number))
 
-    It ignores all that is raised while an object is removed, or while C calls Python, as when a compiled kernel
-    is loaded.
-    """
-    error = ignored.exc_value
-    if isinstance(error, Terminated):
-        number = int(error.code) - 128  # type: ignore[arg-type]
-        signal.signal(number, _terminate)
-    elif isinstance(error, KeyboardInterrupt):
-        number = signal.SIGINT
-    else:
+
+def _report_ignored(ignored: Any) -> None:
+    if not isinstance(ignored.exc_value, Signalled):
         sys.__unraisablehook__(ignored)
-        return
-    timer = Timer(REPEAT_SECONDS, interrupt_main, [number])  # in this function it would be ignored again
-    timer.daemon = True
-    timer.start()
+
+
+@contextmanager
+def signals_answered() -> Iterator[None]:
+    """A block that answers signals itself: none comes again after it."""
+    repeats, Signalled.repeats = Signalled.repeats, False
+    try:
+        yield
+    finally:
+        Signalled.repeats = repeats
 
 
 @contextmanager
