@@ -69,12 +69,18 @@ LANGUAGES = {
     "fr": Language("french-sequoia", "UD French Sequoia", "LGPL-LR"),
     "ga": Language("irish-idt", "UD Irish IDT 2.6", "CC BY-SA 3.0"),
     "is": Language("icelandic-modern", "UD Icelandic Modern, October 2022", "CC BY-SA 4.0"),
-    "ja": Language("japanese-gsd", "UD Japanese GSD 2.9", "CC BY-SA 4.0", "89.29 / 87.28"),
+    "ja": Language(
+        "japanese-gsd",
+        "UD Japanese GSD 2.9",
+        "CC BY-SA 4.0",
+        "89.29 / 87.28",
+        settings=("embedding=64", "tokeniser.embedding=24"),  # many characters: with 96 and 32, 8.3 MB
+    ),
     "ko": Language(
         "korean-gsd",
         "UD Korean GSD 2.10",
         "CC BY-SA 4.0",
-        settings=("embedding=64",),  # it has many word forms: with 96, the package has 9.4 MB
+        settings=("embedding=48", "tokeniser.embedding=24"),  # many word forms: with 96 and 32, 9.4 MB
     ),
     "nb": Language("norwegian-bokmaal", "UD Norwegian Bokmaal 2.16, dev", "CC BY-SA 4.0"),
     "nl": Language("dutch-lassysmall", "UD Dutch LassySmall 1.4", "CC BY-SA 4.0", "85.32 / 91.65"),
