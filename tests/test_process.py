@@ -195,7 +195,8 @@ def test_signal_leaves_no_temporary_file(data: Path, tmp_path: Path, name: str) 
                 assert time.monotonic() < end
                 time.sleep(0.01)
             process.send_signal(number)
-            out, error = process.communicate(timeout=LONGEST_WAIT)
+            process.wait(LONGEST_WAIT)  # with its input open: nothing but the signal ends it
+            out, error = process.communicate()
         finally:
             process.kill()
     ended = (130, b"biatt: interrupted.\n") if name == "SIGINT" else (128 + number, b"")

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 import biatt
-from biatt.process import SeveralValues, Verb, Verbs, run
+from biatt.process import Service, SeveralValues, Verb, Verbs, run
 from biatt.verbs.corpus import corpus
 from biatt.verbs.info import info
 from biatt.verbs.package import models, package
@@ -44,7 +44,7 @@ app = typer.Typer(
 )
 for group, verbs in VERBS.items():
     for verb in verbs:
-        app.command(cls=SeveralValues if verb is train else Verb, rich_help_panel=group)(verb)
+        app.command(cls={train: SeveralValues, serve: Service}.get(verb, Verb), rich_help_panel=group)(verb)
 
 
 def _print_version(wanted: bool) -> None:

@@ -112,6 +112,17 @@ class SeveralValues(Verb):
         return super().parse_args(ctx, list(_repeated(args, repeatable)))
 
 
+class Service(Verb):
+    """A verb that answers signals itself: none comes again after it."""
+
+    def invoke(self, ctx: Any) -> Any:
+        repeats, Signalled.repeats = Signalled.repeats, False
+        try:
+            return super().invoke(ctx)
+        finally:
+            Signalled.repeats = repeats
+
+
 def _repeated(arguments: list[str], options: set[str]) -> Iterator[str]:
     """The arguments with the name of an option before each of its values."""
     option, values = "", 0
@@ -200,16 +211,6 @@ def _signal_again(number: int) -> None:
 def _report_ignored(ignored: Any) -> None:
     if not isinstance(ignored.exc_value, Signalled):
         sys.__unraisablehook__(ignored)
-
-
-@contextmanager
-def signals_answered() -> Iterator[None]:
-    """A block that answers signals itself: none comes again after it."""
-    repeats, Signalled.repeats = Signalled.repeats, False
-    try:
-        yield
-    finally:
-        Signalled.repeats = repeats
 
 
 @contextmanager

@@ -229,9 +229,11 @@ class _Received:
         self._pickled, self._places, self._file = pickled, places, file
 
     def load(self) -> object:
+        """The object, once: its pickled form is freed, which the arguments of the process would keep."""
+        pickled, self._pickled = self._pickled, b""
         if self._file is None:
-            return pickle.loads(self._pickled)
-        return _loaded(self._pickled, self._places, self._file.detach())
+            return pickle.loads(pickled)
+        return _loaded(pickled, self._places, self._file.detach())
 
 
 def _loaded(pickled: bytes, places: list[tuple[int, int]], number: int) -> object:

@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from biatt.errors import ConfigError
-from biatt.process import signals_answered
 from biatt.verbs.options import MODEL_HELP, Threads, input_option, running_option
 from biatt.verbs.printing import print_text
 
@@ -80,14 +79,13 @@ def serve(
         queue=queue,
         delay=batch_delay / 1000,
     )
-    with signals_answered():
-        serve_models(
-            model or ["en"],
-            host=host,
-            port=port,
-            root_path=root_path,
-            limits=limits,
-            threads=threads,
-            open_browser=open,
-            announce=print_text,
-        )
+    serve_models(
+        model or ["en"],
+        host=host,
+        port=port,
+        root_path=root_path,
+        limits=limits,
+        threads=threads,
+        open_browser=open,
+        announce=print_text,
+    )
