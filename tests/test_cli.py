@@ -5,16 +5,18 @@ from __future__ import annotations
 import io
 import logging
 import re
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 import biatt
 from biatt import cli
 from biatt.cli import VERBS as VERB_GROUPS
-from commands import biatt_process, invoke
+from commands import ENVIRONMENT, biatt_process, invoke
 
-VERBS = [verb.__name__ for verbs in VERB_GROUPS.values() for verb in verbs]
+VERBS = [verb for verbs in VERB_GROUPS.values() for verb in verbs]
 
 
 def test_verbs_are_these() -> None:
@@ -35,6 +37,30 @@ def test_help_shows_groups_and_no_types_of_python() -> None:
         assert re.findall(r"<(?:list|bool|str|int|float|path)\b.*?>", found) == []
     assert [group for group in VERB_GROUPS if group in invoke("--help")] == list(VERB_GROUPS)
     assert "─ Output ─" in invoke("parse", "--help")
+
+
+@pytest.mark.slow
+def test_verb_does_not_wait_for_what_it_does_not_need(tmp_path: Path) -> None:
+    program = """
+import sys
+from biatt.cli import main
+try:
+    main()
+finally:
+    print(*(name for name in sys.modules if name.startswith(("biatt.verbs.", "rich."))), file=sys.stderr)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program, "parse", "--text", "It works.", "-o", tmp_path / "a.conllu"],
+        capture_output=True,
+        text=True,
+        env={**ENVIRONMENT, "BIATT_KERNELS": "plain"},
+    )
+    assert set(done.stderr.split()) == {f"biatt.verbs.{name}" for name in ("options", "parse", "printing")}
+
+
+@pytest.mark.slow
+def test_misspelt_verb_is_corrected() -> None:
+    assert b"Did you mean 'parse'?" in biatt_process("prase").stderr
 
 
 @pytest.mark.parametrize("option", ["--version", "-V"])

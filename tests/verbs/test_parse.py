@@ -71,19 +71,19 @@ def test_several_files_go_to_one_output_or_to_a_folder(data: Path, tmp_path: Pat
     assert (tmp_path / "all.conllu").read_bytes() == b"".join(one_by_one)
 
 
-def test_progress_is_hidden_only_where_trees_are_drawn(
+def test_progress_knows_where_trees_go_and_a_text_has_none(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     targets = []
 
-    class Progress(ParseProgress):
-        def __init__(self, target: str) -> None:
-            targets.append(target)
-            super().__init__(target)
+    def progress(target: str) -> ParseProgress:
+        targets.append(target)
+        return ParseProgress(target)
 
-    monkeypatch.setattr("biatt.display.progress.ParseProgress", Progress)
+    monkeypatch.setattr("biatt.verbs.parse.parse_progress", progress)
     for options in ([], ["-o", tmp_path / "a.conllu"], ["--output-dir", tmp_path]):
         invoke("parse", "-m", data / "model", data / "blank.conllu", *options)
+    invoke("parse", "-m", data / "model", "--text", "Anna sleeps.", "--input", "tokens")
     assert targets == ["-", str(tmp_path / "a.conllu"), str(tmp_path / "blank.conllu")]
 
 

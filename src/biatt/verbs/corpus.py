@@ -19,7 +19,7 @@ from biatt.verbs.parse import (
     Probabilities,
     Retag,
 )
-from biatt.verbs.printing import print_text
+from biatt.verbs.printing import parse_progress, print_text
 
 Inputs = Annotated[
     list[str],
@@ -95,9 +95,8 @@ def corpus(
     """
     from biatt.corpus.records import Fields
     from biatt.corpus.run import parse_corpus
-    from biatt.display.progress import ParseProgress
 
-    with ParseProgress(str(output_dir)) as progress:
+    with parse_progress(str(output_dir)) as progress:
         totals = parse_corpus(
             inputs,
             output_dir,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -15,6 +16,7 @@ import biatt
 from biatt.errors import ConfigError
 from biatt.options import Decoder, Doubtful, InputFormat, OutputFormat, Roots
 from biatt.verbs.options import MODEL_HELP, Device, Output, Workers, input_option, output_option
+from biatt.verbs.printing import parse_progress
 
 if TYPE_CHECKING:
     from biatt.parsing.choose_model import ChosenParsers
@@ -165,7 +167,6 @@ def parse(
     else stays as it was, byte for byte. From a pipe, each sentence is written as soon as it has been read.
     Several files are written one after the other to the output, or each to its own file in --output-dir.
     """
-    from biatt.display.progress import ParseProgress
     from biatt.models.named_models import is_auto
     from biatt.parsing.parse_file import parse_files
 
@@ -173,7 +174,7 @@ def parse(
         raise ConfigError("Several workers are for the CPU; on a GPU, one process parses.")
     tasks = _tasks(files or [], text, output, output_dir, format)
     parser = _chosen_parsers(device) if is_auto(model) else biatt.load(model, device=device)
-    with ParseProgress(str(tasks[0][1])) as progress:
+    with nullcontext() if text is not None else parse_progress(str(tasks[0][1])) as progress:
         parse_files(
             parser,
             tasks,

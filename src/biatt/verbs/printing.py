@@ -1,9 +1,10 @@
-"""Printing to standard output, and reports."""
+"""Printing to standard output, reports, and progress on the terminal."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from biatt.data.files import writing
@@ -11,6 +12,7 @@ from biatt.data.visible import json_text, visible
 from biatt.options import ReportFormat
 
 if TYPE_CHECKING:
+    from biatt.display.progress import ParseProgress
     from biatt.evaluation.results import Table
 
 LINES = "\n\t"  # what lines may contain beside what is visible
@@ -38,3 +40,12 @@ def write_report(
     else:
         with writing(target) as stream:
             stream.write(f"{json_text(figures, indent=1)}\n".encode())
+
+
+def parse_progress(target: str) -> AbstractContextManager[ParseProgress | None]:
+    """A bar if standard error is a terminal; what draws bars is imported only then."""
+    if sys.stderr is None or not sys.stderr.isatty():
+        return nullcontext()
+    from biatt.display.progress import ParseProgress
+
+    return ParseProgress(target)

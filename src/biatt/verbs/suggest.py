@@ -9,6 +9,7 @@ import typer
 import biatt
 from biatt.verbs.options import Device, Model, Output, Workers
 from biatt.verbs.parse import Format, Input, Retag
+from biatt.verbs.printing import parse_progress
 
 Pool = Annotated[
     list[str],
@@ -35,10 +36,9 @@ def suggest(
     a first proposal, the most useful first; comments give the rank (suggestion) and the entropy in nats
     (tree_entropy). The same pool and model give the same sentences.
     """
-    from biatt.display.progress import ParseProgress
     from biatt.parsing.suggest import suggest_from_files
 
-    with ParseProgress(output) as progress:
+    with parse_progress(output) as progress:
         suggest_from_files(
             biatt.load(model, device=device),
             pool,
