@@ -1,7 +1,7 @@
 """Japanese, Chinese and Arabic through the whole of it: offsets, files, pictures, pages and the service.
 
-Japanese has its package. The others have tiny pipelines, whose tokenisers know the sentences below: no treebank of
-these languages may be shipped.
+Japanese has its package. The others have tiny pipelines, whose tokenisers know the sentences below: no
+treebank of these languages may be shipped.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ def language(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     if request.param == "Chinese":
         text = "猫在睡觉！昨天我在北京吃了「烤鸭」。你看（2026年）的书吗？"
         tokens = [s.split() for s in ("猫 在 睡觉 ！", "昨天 我 在 北京 吃 了 「 烤鸭 」 。")]
-        tokens.append("你 看 （ 2026 年 ） 的 书 吗 ？".split())
+        tokens.append(["你", "看", "（", "2026", "年", "）", "的", "书", "吗", "？"])
         return Language(trained(folder, CHINESE), text, tokens)
     text = "هل نام الولد؟ قرأت البنت كتابا بالمدرسة أمس. وكتب المعلم الدرس، ثم ذهب."
     tokens = [re.findall(r"\w+|\S", part) for part in re.findall(r".+?[.؟]", text)]
@@ -190,7 +190,7 @@ def test_conllu_gives_back_the_trees_and_the_text(
 
 
 def places_of(svg: str, forms: list[str]) -> list[float]:
-    """Where the words of a sentence stand in its picture, each found by its form, in the order of the text."""
+    """Where the words of a sentence stand in its picture; each is found by its form."""
     texts = [
         (text, float(item.get("x", "nan")))
         for item in ElementTree.fromstring(svg).iter(f"{SVG}text")
@@ -274,11 +274,23 @@ def test_page_of_the_service_draws_it(
         page = browser.new_page()
         page.set_default_timeout(PATIENCE)
         page.goto(f"{client.base_url}/#text={quote(language.text)}")
-        page.wait_for_selector("#view-attention .map", state="attached")
+        page.click("#tab-attention")
+        page.wait_for_selector("#view-attention .map")
         words = len(document.words)
         assert page.inner_text("#status") == f"{len(document)} sentences, {words} words"
         forms = page.locator("#tree .form")
         assert forms.all_text_contents() == document[0].forms
         places = [forms.nth(i).bounding_box()["x"] for i in range(3)]
         assert places == sorted(places, reverse=language.from_right)
+        # The names in the maps of attention are inside of their drawings, also when they are bold.
+        assert page.evaluate("""
+            [...document.querySelectorAll(".map")].every((map) => {
+                const frame = map.getBoundingClientRect();
+                return [...map.querySelectorAll("text")].every((text) => {
+                    text.classList.add("named");
+                    const { left, top } = text.getBoundingClientRect();
+                    return left >= frame.left && top >= frame.top;
+                });
+            })
+        """)
         page.close()
