@@ -13,7 +13,7 @@ from biatt.models.languages import LANGUAGES
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "results.md"
 ENGLISH = ROOT / "benchmarks" / "raw_text.json"
-BEGIN, END = "<!-- languages -->\n", "\n<!-- end -->"  # of the table in the page
+BEGIN, END = "<!-- languages -->\n", "<!-- end -->"  # of the table in the page
 METRICS = ("Tokens", "Sentences", "UPOS", "Lemmas", "UAS", "LAS")
 HEAD = (
     *("language", "treebank", "training words", *METRICS, "words/s", "MB", "minutes"),
@@ -71,4 +71,4 @@ def write_page(results: list[dict[str, Any]], page: Path = PAGE) -> None:
     """Put the table into the documentation."""
     before, rest = page.read_text(encoding="utf-8").split(BEGIN)
     _, after = rest.split(END, maxsplit=1)
-    page.write_text(f"{before}{BEGIN}{table(results)}{END}{after}", encoding="utf-8")
+    page.write_text(f"{before}{BEGIN}{table(results)}\n{END}{after}", encoding="utf-8")
