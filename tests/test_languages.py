@@ -126,7 +126,7 @@ def language(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     if request.param == "Japanese":
         sentences = [
             "昨日 、 東京 で 友達 と 「 寿司 」 を 食べ まし た 。",
-            "とても おいしかっ た です 。",
+            "とても おいしかっ た です ！",
             "あなた は どこ に 行き ます か ？",
         ]
         return Language(PACKAGE, "".join(sentences).replace(" ", ""), [s.split() for s in sentences])
