@@ -34,6 +34,24 @@ RESULTS = {
 }
 
 
+# Everyday text, and the roots of its sentences.
+TEXTS = {
+    "af": ("Die kinders het gister by die see gespeel. Hulle woon in Kaapstad.", ["gespeel", "woon"]),
+    "da": ("Toget til Berlin kører klokken ni. Vi tog det, fordi flyet var aflyst!", ["kører", "tog"]),
+    "fr": ("Nous avons pris le train, parce qu'il pleuvait. Elle habite à Paris.", ["pris", "habite"]),
+    "ga": ("Tá an cat ina chodladh ar an mbord. Chonaic mé an fear inné.", ["Tá", "Chonaic"]),
+    "is": ("Lestin fer klukkan níu. Við tókum hana vegna þess að flugvélin kom ekki.", ["fer", "tókum"]),
+    "ja": ("昨日、東京で寿司を食べました！あなたはどこに行きますか？", ["食べ", "行き"]),
+    "ko": ("나는 어제 서울에서 친구를 만났다. 날씨가 아주 좋았다!", ["만났다", "좋았다"]),
+    "nb": ("Toget til Berlin går klokka ni. Vi tok det fordi flyet var innstilt.", ["går", "tok"]),
+    "nl": ("De trein naar Berlijn vertrekt om negen uur. We hebben hem genomen.", ["vertrekt", "genomen"]),
+    "pt": ("O trem para Berlim parte às nove horas. Você viu a bicicleta nova dela?", ["parte", "viu"]),
+    "ru": ("Поезд в Берлин отправляется в девять часов. Мы сели на него.", ["отправляется", "сели"]),
+    "sv": ("Tåget till Berlin går klockan nio. Har du sett hennes nya cykel?", ["går", "sett"]),
+    "uk": ("Потяг до Берліна вирушає о дев'ятій годині. Ми поїхали додому.", ["вирушає", "поїхали"]),
+}
+
+
 def packed_size(folder: Path) -> int:
     return sum(len(zlib.compress(path.read_bytes())) for path in folder.rglob("*") if path.is_file())
 
@@ -104,12 +122,30 @@ def test_documents_name_every_language() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("folder", PACKAGES, ids=lambda folder: folder.name)
-def test_model_parses_and_keeps_the_text(folder: Path) -> None:
+def test_model_parses_everyday_text_and_keeps_it(folder: Path) -> None:
+    text, roots = TEXTS[folder.name.removeprefix("biatt-")]
     (module,) = folder.glob("biatt_*")
-    text = "Anna 12. Berlin?"
     document = biatt.load(module)(text)
     assert document.text == text
-    assert all(sentence.root is not None for sentence in document)
+    assert [sentence.root and sentence.root.form for sentence in document] == roots
+
+
+@pytest.mark.slow
+def test_model_of_each_language_is_chosen_by_its_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for folder in PACKAGES:
+        module = folder.name.replace("-", "_")
+        about = tmp_path / f"{module}-1.0.dist-info"
+        about.mkdir()
+        (about / "METADATA").write_text(f"Metadata-Version: 2.4\nName: {folder.name}\nVersion: 1.0\n")
+        name = folder.name.removeprefix("biatt-")
+        (about / "entry_points.txt").write_text(f"[biatt.models]\n{name} = {module}\n")
+        (tmp_path / module).symlink_to(folder / module)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert {code: biatt.choose_model(text).name for code, (text, _) in TEXTS.items()} == {
+        code: code for code in TEXTS
+    }
 
 
 @pytest.mark.slow
