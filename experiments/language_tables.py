@@ -45,7 +45,7 @@ def _row(result: dict[str, Any]) -> tuple[str, ...]:
         *(LANGUAGES[result["code"]], treebank.name, f"{result['training words']:,}"),
         *("" if metric in treebank.lacks else f"{result['test'][metric]:.2f}" for metric in METRICS),
         *(f"{result['words/s']:,.0f}", f"{result['bytes'] / 1e6:.1f}"),
-        f"{result['training seconds'] / 60:.0f}",
+        "" if result["training seconds"] is None else f"{result['training seconds'] / 60:.0f}",
         *((f"{other['test']['LAS']:.2f}", f"{other['words/s']:,.0f}") if other else ("", "")),
         treebank.published,
     )

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import resource
 import subprocess
@@ -104,7 +105,7 @@ def made(code: str, options: argparse.Namespace, settings: Sequence[str]) -> dic
     """The model of a language and its package: what they measured."""
     folder, files = options.runs / code, files_of(code, options)
     seconds = trained(files, folder / "model", TREEBANKS[code], settings)
-    result = {**measured(folder / "model", files), "training seconds": round(seconds)}
+    result = {**measured(folder / "model", files), "training seconds": seconds}
     size = packaged(code, folder / "model", result["test"], options)
     return {**result, "bytes": size}
 
@@ -135,23 +136,25 @@ def _sentences(treebank: Path, split: str) -> list[biatt.Sentence]:
     return list(map(with_spaces, sentences)) if sentences and lacks_spaces(sentences) else sentences
 
 
-def trained(files: dict[str, Path], model: Path, treebank: Treebank, settings: Sequence[str]) -> float:
+def trained(files: dict[str, Path], model: Path, treebank: Treebank, settings: Sequence[str]) -> float | None:
     """Train a model, or go on with it; the processor time of all its trainings.
 
-    It lacks those that were killed together with this process.
+    It is not known if one of them was killed together with this process.
     """
     resume = ["--resume"] if model.exists() else []
     before = _children_seconds()
     times = model.with_name(SECONDS)
+    earlier = times.read_text() if times.exists() else ""
+    times.write_text(f"{earlier}nan\n")
     try:
         _biatt(
             *("train", "--pipeline", "--train", files["train"], "--dev", files["dev"], "--output", model),
             *("--licence", treebank.licence, *resume, "--set", *settings),
         )
     finally:
-        with times.open("a") as file:
-            file.write(f"{_children_seconds() - before:.1f}\n")
-    return sum(map(float, times.read_text().split()))
+        times.write_text(f"{earlier}{_children_seconds() - before:.1f}\n")
+    seconds = sum(map(float, times.read_text().split()))
+    return None if math.isnan(seconds) else round(seconds)
 
 
 def _children_seconds() -> float:

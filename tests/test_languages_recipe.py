@@ -106,6 +106,20 @@ def test_settings_of_a_language_replace_those_of_all(languages: ModuleType) -> N
     assert languages._settings("ko", ["embedding=8"]) == [*TINY, "embedding=8", "tokeniser.embedding=24"]
 
 
+def test_time_of_a_training_is_known_unless_a_part_of_it_was_killed(
+    languages: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    files = dict.fromkeys(("train", "dev", "test"), tmp_path / "a.conllu")
+    arguments = (files, tmp_path / "model", languages.TREEBANKS["ga"], [])
+    monkeypatch.setattr(languages, "_biatt", lambda *_: None)
+    times = iter([10.0, 13.0, 20.0, 24.0, 30.0, 35.0])
+    monkeypatch.setattr(languages, "_children_seconds", lambda: next(times))
+    assert languages.trained(*arguments) == 3
+    assert languages.trained(*arguments) == 7
+    (tmp_path / languages.SECONDS).write_text("3.0\nnan\n")
+    assert languages.trained(*arguments) is None
+
+
 def test_table_of_the_documentation_is_that_of_the_results(languages: ModuleType, tmp_path: Path) -> None:
     """`experiments/languages.py --treebanks FOLDER` writes it anew, and trains nothing that has a result."""
     tables = sys.modules["language_tables"]

@@ -107,7 +107,9 @@ def test_languages_are_above_udpipe_1_in_accuracy_and_speed() -> None:
 
 
 def test_trainings_took_less_than_an_hour_for_100_000_words() -> None:
-    for code, result in RESULTS.items():
+    known = {code: result for code, result in RESULTS.items() if result["training seconds"] is not None}
+    assert len(known) >= 8
+    for code, result in known.items():
         assert result["training seconds"] <= LONGEST * max(1, result["training words"] / 100_000), code
 
 
