@@ -1,23 +1,26 @@
 #!/usr/bin/env python3
 """Train a small pipeline of each language, measure it on test from raw text, and make its package.
 
-    experiments/languages.py --treebanks FOLDER [--environment FOLDER] [CODE]...
+    experiments/languages.py --treebanks FOLDER [--environment FOLDER] [--cards] [CODE]...
 
 One process with one thread makes all languages, one after the other: start it in the background, and again
 after an interruption. A language that has a result is not repeated, a training that was interrupted goes on,
 and after a language that fails the others are made, and the exit code is 1. With --environment, the folder of
 the peers' environment (`benchmarks/README.md`), UDPipe 1 is trained on the same files with its default
 settings, also where the model of a language was made before. `languages/results.jsonl` gets a line for each
-language, `languages/RESULTS.md` is the table, and `packages/biatt-CODE` the package. Files that do not say
-where spaces are get those of `biatt detokenise`, test files too. Where there is no dev file, the last part of
-the training file is held out; Norwegian has no training file here, and is trained on the first part of its
-dev file.
+language, `languages/RESULTS.md` is the table, which `docs/results.md` has too, and `packages/biatt-CODE` the
+package. With --cards, packages that are there get their card and licence anew, and keep their model.
+
+Files that do not say where spaces are get those of `biatt detokenise`, test files too. Where there is no dev
+file, the last part of the training file is held out; Norwegian has no training file here, and is trained on
+the first part of its dev file. `language_treebanks.py` has what is known of the treebanks.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import resource
 import subprocess
@@ -27,16 +30,16 @@ import time
 from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import biatt
 from biatt.data.detokeniser import lacks_spaces, with_spaces
 from biatt.data.raw_text import raw_text
 from biatt.errors import BiattError
 from biatt.machine.kernel_choice import require_compiled
-from biatt.models.languages import LANGUAGES as NAMES
+from biatt.models.languages import LANGUAGES
 from biatt.parser import Parser
-from biatt.parsing.package_model import Package, write_package, write_sources
+from biatt.parsing.package_model import Package, licence_address, write_package, write_sources
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
@@ -44,6 +47,8 @@ RESULTS = HERE / "languages"
 BIATT = Path(sys.executable).with_name("biatt")
 sys.path[:0] = [str(HERE), str(ROOT / "benchmarks")]
 
+from language_tables import METRICS, document, write_page  # noqa: E402
+from language_treebanks import TREEBANKS, Treebank  # noqa: E402
 from result_lines import read_results, write_results  # noqa: E402
 
 VERSION = "1.0"  # of the packages
@@ -51,55 +56,23 @@ VERSION = "1.0"  # of the packages
 SETTINGS = ("hidden=128", "embedding=96", "tokeniser.embedding=32")
 LARGEST = 8_000_000  # bytes of a package
 HELD_OUT = 0.1  # of the sentences, where there is no dev file
-METRICS = ("Tokens", "Sentences", "UPOS", "Lemmas", "UAS", "LAS")
+TRAINED = "# A biatt dependency parser"  # begins what training writes into a card
 SECONDS = "processor-seconds"  # a file beside the model: one line for each part of an interrupted training
-
-
-class Language(NamedTuple):
-    folder: str  # of the treebank
-    treebank: str  # with its release
-    licence: str
-    published: str = ""  # raw-text LAS of Stanza (UD 2.12) and UDPipe 2 (UD 2.17) on this treebank
-    settings: tuple[str, ...] = ()  # beside those of all languages
-
-
-LANGUAGES = {
-    "af": Language("afrikaans-afribooms", "UD Afrikaans AfriBooms", "CC BY-SA 4.0"),
-    "da": Language("danish-conllx", "Danish Dependency Treebank, CoNLL-X", "CC BY-SA 4.0", "86.61 / 86.60"),
-    "fr": Language("french-sequoia", "UD French Sequoia", "LGPL-LR"),
-    "ga": Language("irish-idt", "UD Irish IDT 2.6", "CC BY-SA 3.0"),
-    "is": Language("icelandic-modern", "UD Icelandic Modern, October 2022", "CC BY-SA 4.0"),
-    "ja": Language(
-        "japanese-gsd",
-        "UD Japanese GSD 2.9",
-        "CC BY-SA 4.0",
-        "89.29 / 87.28",
-        settings=("embedding=64", "tokeniser.embedding=24"),  # many characters: with 96 and 32, 8.3 MB
-    ),
-    "ko": Language(
-        "korean-gsd",
-        "UD Korean GSD 2.10",
-        "CC BY-SA 4.0",
-        settings=("embedding=48", "tokeniser.embedding=24"),  # many word forms: with 96 and 32, 9.4 MB
-    ),
-    "nb": Language("norwegian-bokmaal", "UD Norwegian Bokmaal 2.16, dev", "CC BY-SA 4.0"),
-    "nl": Language("dutch-lassysmall", "UD Dutch LassySmall 1.4", "CC BY-SA 4.0", "85.32 / 91.65"),
-    "pt": Language("portuguese-bosque", "UD Portuguese Bosque 2.16", "CC BY-SA 4.0", "87.75 / 89.84"),
-    "ru": Language("russian-taiga", "UD Russian Taiga 2.7", "CC BY-SA 4.0"),
-    "sv": Language("swedish-talbanken", "Talbanken, early UD conversion", "CC BY-SA 4.0", "87.85 / 90.52"),
-    "uk": Language("ukrainian-parlamint", "UD Ukrainian ParlaMint 2.15", "CC BY-SA 4.0"),
-}
 
 
 def main(arguments: list[str] | None = None) -> int:
     options = _options(arguments)
     failed = []
-    for code in options.codes or LANGUAGES:
+    for code in options.codes or TREEBANKS:
         settings = _settings(code, options.set)
         result = next((item for item in read_results(options.results) if item["code"] == code), None)
         try:
             if result is None:
                 result = {"code": code, **made(code, options, settings), **conditions(settings)}
+                keep(result, options.results)
+            elif options.cards:
+                size = packaged(code, module_of(code, options), result["test"], options)
+                result = {**result, "bytes": size}
                 keep(result, options.results)
             if options.environment and "udpipe" not in result:
                 keep({**result, "udpipe": udpipe(code, options)}, options.results)
@@ -108,32 +81,37 @@ def main(arguments: list[str] | None = None) -> int:
             failed.append(code)
     if failed:
         print(f"Not made: {', '.join(failed)}.", file=sys.stderr)
+    results = read_results(options.results)
+    if results:
+        write_results(options.results, results, document)
+    if options.results == RESULTS:
+        write_page(results)
     return 1 if failed else 0
 
 
 def _settings(code: str, others: Sequence[str]) -> list[str]:
     """Those of all languages, of this one and others, of which each replaces an earlier one of its name."""
-    settings = (*SETTINGS, *LANGUAGES[code].settings, *others)
+    settings = (*SETTINGS, *TREEBANKS[code].settings, *others)
     return list({setting.partition("=")[0]: setting for setting in settings}.values())
 
 
 def keep(result: dict[str, Any], folder: Path) -> None:
     """Write a language's result instead of one that it may have already."""
     others = [item for item in read_results(folder) if item["code"] != result["code"]]
-    write_results(folder, sorted([*others, result], key=lambda item: str(item["code"])), table)
+    write_results(folder, sorted([*others, result], key=lambda item: str(item["code"])), document)
 
 
 def made(code: str, options: argparse.Namespace, settings: Sequence[str]) -> dict[str, Any]:
     """The model of a language and its package: what they measured."""
     folder, files = options.runs / code, files_of(code, options)
-    seconds = trained(files, folder / "model", LANGUAGES[code], settings)
-    result = {**measured(folder / "model", files), "training seconds": round(seconds)}
-    size = packaged(code, folder / "model", result["test"], options.packages)
+    seconds = trained(files, folder / "model", TREEBANKS[code], settings)
+    result = {**measured(folder / "model", files), "training seconds": seconds}
+    size = packaged(code, folder / "model", result["test"], options)
     return {**result, "bytes": size}
 
 
 def files_of(code: str, options: argparse.Namespace) -> dict[str, Path]:
-    return prepared(options.treebanks / LANGUAGES[code].folder, options.runs / code)
+    return prepared(options.treebanks / TREEBANKS[code].folder, options.runs / code)
 
 
 def prepared(treebank: Path, folder: Path) -> dict[str, Path]:
@@ -158,23 +136,25 @@ def _sentences(treebank: Path, split: str) -> list[biatt.Sentence]:
     return list(map(with_spaces, sentences)) if sentences and lacks_spaces(sentences) else sentences
 
 
-def trained(files: dict[str, Path], model: Path, language: Language, settings: Sequence[str]) -> float:
+def trained(files: dict[str, Path], model: Path, treebank: Treebank, settings: Sequence[str]) -> float | None:
     """Train a model, or go on with it; the processor time of all its trainings.
 
-    It lacks those that were killed together with this process.
+    It is not known if one of them was killed together with this process.
     """
     resume = ["--resume"] if model.exists() else []
     before = _children_seconds()
     times = model.with_name(SECONDS)
+    earlier = times.read_text() if times.exists() else ""
+    times.write_text(f"{earlier}nan\n")
     try:
         _biatt(
             *("train", "--pipeline", "--train", files["train"], "--dev", files["dev"], "--output", model),
-            *("--licence", language.licence, *resume, "--set", *settings),
+            *("--licence", treebank.licence, *resume, "--set", *settings),
         )
     finally:
-        with times.open("a") as file:
-            file.write(f"{_children_seconds() - before:.1f}\n")
-    return sum(map(float, times.read_text().split()))
+        times.write_text(f"{earlier}{_children_seconds() - before:.1f}\n")
+    seconds = sum(map(float, times.read_text().split()))
+    return None if math.isnan(seconds) else round(seconds)
 
 
 def _children_seconds() -> float:
@@ -222,29 +202,61 @@ def udpipe(code: str, options: argparse.Namespace) -> dict[str, Any]:
     return {**facts, "test": _scores(gold, out), "words/s": words / facts["cpu_seconds"]}
 
 
-def packaged(code: str, model: Path, scores: dict[str, float], packages: Path) -> int:
+def packaged(code: str, model: Path, scores: dict[str, float], options: argparse.Namespace) -> int:
     """Write the sources of the package, unless its wheel is too large; the bytes of the wheel."""
-    language = LANGUAGES[code]
-    introduction = (
-        f"Trained on {language.treebank}, under {language.licence}; this model is under the same licence. "
-        "The text of the treebank is not included: the model has weights and lists of words, affixes and "
-        "labels."
-    )
+    treebank = TREEBANKS[code]
     package = Package(
         code,
         VERSION,
-        language=NAMES[code],
-        treebank=language.treebank,
-        licence=language.licence,
-        introduction=introduction,
-        scores=scores,
+        language=LANGUAGES[code],
+        treebank=treebank.name,
+        licence=treebank.licence,
+        licence_text=_licence_text(treebank, options) if treebank.whole_licence else None,
+        introduction=introduction(treebank),
+        scores={metric: score for metric, score in scores.items() if metric not in treebank.lacks},
     )
     with tempfile.TemporaryDirectory() as folder:
-        size = write_package(Parser.load(model), package, folder).stat().st_size
+        size = write_package(_trained_model(model), package, folder).stat().st_size
     if size > LARGEST:
         raise BiattError(f"the package has {size:,} bytes, more than {LARGEST:,}.")
-    write_sources(Parser.load(model), package, packages)
+    write_sources(_trained_model(model), package, options.packages)
     return size
+
+
+def module_of(code: str, options: argparse.Namespace) -> Path:
+    """The model folder of the package that was made before."""
+    return options.packages / f"biatt-{code}" / f"biatt_{code}"
+
+
+def _trained_model(folder: Path) -> Parser:
+    """A model with the card of its training, without what a package has put before that."""
+    parser = Parser.load(folder)
+    _, mark, rest = (parser.card or "").partition(TRAINED)
+    parser.card = mark + rest
+    return parser
+
+
+def introduction(treebank: Treebank) -> str:
+    """What a card says about the data: source, authors, licence, changes."""
+    address = licence_address(treebank.licence)
+    licence = f"[{treebank.licence}]({address})" if address else treebank.licence
+    paragraphs = [
+        f"Trained on [{treebank.name}]({treebank.source}), by {treebank.authors}, under {licence}; this "
+        f"model is "
+        "under the same licence.",
+        "Changes: the annotations were turned into network weights and lists of words, affixes and "
+        "labels, in "
+        "November 2026. The text of the treebank is not included.",
+        treebank.notes,
+        f"Please cite: {treebank.citation}." if treebank.citation else "",
+    ]
+    return "\n\n".join(filter(None, paragraphs))
+
+
+def _licence_text(treebank: Treebank, options: argparse.Namespace) -> str:
+    """A notice, and the text of the licence, as the treebank's folder has it."""
+    text = (options.treebanks / treebank.folder / "LICENSE.txt").read_text(encoding="utf-8")
+    return f"Licence of this model: {treebank.licence}\n\n{introduction(treebank)}\n\n{text.strip()}\n"
 
 
 def conditions(settings: Sequence[str]) -> dict[str, Any]:
@@ -253,36 +265,12 @@ def conditions(settings: Sequence[str]) -> dict[str, Any]:
     return {"settings": settings, "commit": commit(), "cpu": cpu_name(), "biatt": biatt.__version__}
 
 
-def table(results: list[dict[str, Any]]) -> str:
-    lines = [
-        "# Models of languages",
-        "",
-        "Made by `experiments/languages.py`: F1 on test from raw text by the CoNLL 2018 evaluation, words/s",
-        "of processor time on one thread, MB of the wheel, minutes of processor time of the training. Where",
-        "UDPipe 1 has figures, it was trained on the same files with its default settings. Stanza and",
-        "UDPipe 2: LAS as published, on the UD releases 2.12 and 2.17, which are not always ours; the Danish",
-        "treebank here has labels of its own, not those of UD, and Dutch and Swedish have those of early UD.",
-        "",
-        f"| language | treebank | training words | {' | '.join(METRICS)} | words/s | MB | minutes "
-        "| UDPipe 1: LAS | words/s | Stanza / UDPipe 2 |",
-        "|---|---|---|" + "---|" * (len(METRICS) + 6),
-    ]
-    for result in results:
-        language, other = LANGUAGES[result["code"]], result.get("udpipe")
-        cells = [NAMES[result["code"]], language.treebank, f"{result['training words']:,}"]
-        cells += [f"{result['test'][metric]:.2f}" for metric in METRICS]
-        cells += [f"{result['words/s']:,.0f}", f"{result['bytes'] / 1e6:.1f}"]
-        cells.append(f"{result['training seconds'] / 60:.0f}")
-        cells += [f"{other['test']['LAS']:.2f}", f"{other['words/s']:,.0f}"] if other else ["", ""]
-        lines.append(f"| {' | '.join([*cells, language.published])} |")
-    return "\n".join(lines) + "\n"
-
-
 def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("codes", nargs="*", choices=[[], *LANGUAGES], metavar="CODE", help="default: all")
+    parser.add_argument("codes", nargs="*", choices=[[], *TREEBANKS], metavar="CODE", help="default: all")
     parser.add_argument("--treebanks", type=Path, required=True, help="folder of treebank folders")
     parser.add_argument("--environment", type=Path, help="folder of the peers' environment, for UDPipe 1")
+    parser.add_argument("--cards", action="store_true", help="write the packages that are there anew")
     runs = ROOT.parent / "runs" / "languages"
     parser.add_argument("--runs", type=Path, default=runs, help="for models; default: beside the clone")
     parser.add_argument("--packages", type=Path, default=ROOT / "packages", help="for the packages")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -46,7 +47,7 @@ def test_missing_splits_and_spaces_are_made_up_for(languages: ModuleType, tmp_pa
 def test_language_is_trained_measured_and_packaged_once(
     languages: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = tmp_path / "treebanks" / languages.LANGUAGES["ga"].folder
+    folder = tmp_path / "treebanks" / languages.TREEBANKS["ga"].folder
     folder.mkdir(parents=True)
     for seed, split in enumerate(("train", "dev", "test")):
         biatt.write(generate(12, seed=seed), folder / f"{split}.conllu")
@@ -65,9 +66,13 @@ def test_language_is_trained_measured_and_packaged_once(
     assert f"LAS {result['test']['LAS']:.2f} |" in parser.card
     assert "| licence | CC BY-SA 3.0 |" in parser.card
     assert parser.profile is not None
+    before = {path: path.read_bytes() for path in packages.rglob("*") if path.is_file()}
+    assert languages.main([*options, "--cards"]) == 0
+    assert {path: path.read_bytes() for path in packages.rglob("*") if path.is_file()} == before
+    too_large = languages._options([*options, "--packages", str(tmp_path / "too-large")])
     monkeypatch.setattr(languages, "LARGEST", 10)
     with pytest.raises(biatt.BiattError, match="bytes, more than 10"):
-        languages.packaged("ga", runs / "ga" / "model", result["test"], tmp_path / "too-large")
+        languages.packaged("ga", runs / "ga" / "model", result["test"], too_large)
     assert not (tmp_path / "too-large").exists()
     monkeypatch.setattr(languages, "trained", None)  # a further training would fail
     assert languages.main(options) == 0
@@ -99,6 +104,46 @@ def test_settings_of_a_language_replace_those_of_all(languages: ModuleType) -> N
     assert languages._settings("ga", ["epochs=2"]) == ["hidden=4", "epochs=2", *TINY[2:]]
     assert languages._settings("ko", []) == [*TINY, "embedding=48", "tokeniser.embedding=24"]
     assert languages._settings("ko", ["embedding=8"]) == [*TINY, "embedding=8", "tokeniser.embedding=24"]
+
+
+def test_time_of_a_training_is_known_unless_a_part_of_it_was_killed(
+    languages: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    files = dict.fromkeys(("train", "dev", "test"), tmp_path / "a.conllu")
+    arguments = (files, tmp_path / "model", languages.TREEBANKS["ga"], [])
+    monkeypatch.setattr(languages, "_biatt", lambda *_: None)
+    times = iter([10.0, 13.0, 20.0, 24.0, 30.0, 35.0])
+    monkeypatch.setattr(languages, "_children_seconds", lambda: next(times))
+    assert languages.trained(*arguments) == 3
+    assert languages.trained(*arguments) == 7
+    (tmp_path / languages.SECONDS).write_text("3.0\nnan\n")
+    assert languages.trained(*arguments) is None
+
+
+def test_table_of_the_documentation_is_that_of_the_results(languages: ModuleType, tmp_path: Path) -> None:
+    """`experiments/languages.py --treebanks FOLDER` writes it anew, and trains nothing that has a result."""
+    tables = sys.modules["language_tables"]
+    page = tmp_path / "results.md"
+    page.write_text(tables.PAGE.read_text("utf-8"), encoding="utf-8")
+    tables.write_page(languages.read_results(languages.RESULTS), page)
+    assert page.read_text("utf-8") == tables.PAGE.read_text("utf-8")
+
+
+def test_table_has_no_score_of_what_a_treebank_lacks(languages: ModuleType) -> None:
+    tables = sys.modules["language_tables"]
+    rows = [
+        line.split(" | ") for line in tables.table(languages.read_results(languages.RESULTS)).splitlines()
+    ]
+    lemmas = {row[0].removeprefix("| "): row[rows[0].index("Lemmas")] for row in rows[2:]}
+    assert lemmas["Danish"] == lemmas["Swedish"] == ""
+    assert float(lemmas["English"]) > 90
+
+
+def test_every_treebank_has_authors_and_an_address(languages: ModuleType) -> None:
+    for code, treebank in languages.TREEBANKS.items():
+        assert treebank.source.startswith("https://"), code
+        assert treebank.authors, code
+        assert (treebank.licence == "LGPL-LR") == treebank.whole_licence, code
 
 
 def test_unknown_language_is_refused(languages: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:

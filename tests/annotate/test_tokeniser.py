@@ -114,6 +114,14 @@ def test_margin_makes_a_window_see_what_the_whole_text_sees(monkeypatch: pytest.
     assert random_tokeniser().split([text]) == whole
 
 
+def test_unknown_full_width_characters_are_read_as_half_width_ones() -> None:
+    characters = Characters.build([Paragraph.from_text("ab! a＋b a+b")], min_count=1)
+    plain, full = (characters.encode(Paragraph.from_text(text)) for text in ("ab!", "ab！"))
+    assert full == plain
+    plain, full = (characters.encode(Paragraph.from_text(text)) for text in ("a+b", "a＋b"))
+    assert full[1] != plain[1]  # both are known
+
+
 def test_labels_say_what_ends_at_each_character() -> None:
     tokens = [TokenEnd(0, False), TokenEnd(5, True), TokenEnd(6, False, ends_sentence=True)]
     ends, words = character_labels(Paragraph(["I", "don't."], tokens, [])).T.tolist()

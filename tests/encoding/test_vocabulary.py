@@ -262,6 +262,15 @@ def test_form_that_was_never_seen_is_known_by_its_spelling() -> None:
     ]
 
 
+def test_unknown_full_width_form_has_the_rows_of_its_half_width_form() -> None:
+    known = Sentence.from_words(["!", "＋", "+"])
+    vocabulary = build(known, columns=("form",), min_count=1, affixes=1)
+    plain, full = (vocabulary.encode_words(Sentence.from_words([form])) for form in ("!", "！"))
+    assert bags(full) == bags(plain)
+    wide, narrow = bags(vocabulary.encode_words(known))[2:]
+    assert wide != narrow  # both are known
+
+
 def test_affixes_can_be_had_without_forms_and_are_left_out_unless_asked_for() -> None:
     assert list(build(CAT, columns=("upos",), affixes=2).symbols) == ["upos", AFFIX]
     assert AFFIX not in build(CAT).symbols

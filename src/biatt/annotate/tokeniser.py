@@ -21,6 +21,7 @@ from biatt.annotate.labeller import FusedLabeller
 from biatt.annotate.multiword import Multiword
 from biatt.annotate.sentence_builder import build_sentences, cut_text
 from biatt.config import TokeniserSettings
+from biatt.data.full_width import half_width
 from biatt.data.raw_text import Paragraph
 from biatt.data.sentence import Sentence
 from biatt.data.text import BYTE_ORDER_MARK
@@ -84,9 +85,10 @@ class Characters:
         rows = self._chunks.get(chunk)
         if rows is None:
             row_of = self._rows
+            readable = half_width(chunk, but=lambda character: f"c{character}" in row_of)
             rows = [
                 in_bytes([row_of[symbol] for symbol in symbols if symbol in row_of])
-                for symbols in _spelled(chunk)
+                for symbols in _spelled(readable)
             ]
             if len(chunk) <= LONGEST_CHUNK:
                 if len(self._chunks) >= REMEMBERED_CHUNKS:

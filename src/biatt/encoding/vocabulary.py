@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from biatt.config import COLUMNS
 from biatt.data.columns import FEATS, FORM
+from biatt.data.full_width import half_width
 from biatt.data.sentence import Sentence
 from biatt.encoding.doubts import Doubts
 from biatt.encoding.features import Features, Pieces
@@ -156,7 +157,7 @@ class Vocabulary:
 
     def _bag(self, columns: list[str]) -> bytes:
         """The rows of E of a token; cached, because most tokens of a text occur often."""
-        form, rows = columns[FORM], list[int]()
+        form, rows = self._readable(columns[FORM]), list[int]()
         for name, known in self._rows.items():
             if name == AFFIX:
                 parts = spelling(form, self._longest_affix)
@@ -164,7 +165,8 @@ class Vocabulary:
             elif name == "feats":
                 rows.extend(known[part] for part in _morphemes(columns[FEATS]) if part in known)
             else:
-                rows.append(known.get(columns[FORM + COLUMNS.index(name)], self._unknown[name]))
+                symbol = form if name == "form" else columns[FORM + COLUMNS.index(name)]
+                rows.append(known.get(symbol, self._unknown[name]))
         vector = self._vectors.get(form, self._vectors.get(form.lower()))
         if vector is not None:
             rows.append(vector)
@@ -172,6 +174,10 @@ class Vocabulary:
             self._bags.clear()
         bag = self._bags[self._key(columns)] = in_bytes(rows)
         return bag
+
+    def _readable(self, form: str) -> str:
+        """The form, or the half-width form that is looked up for one that is unknown."""
+        return form if form in self._rows.get("form", ()) else half_width(form)
 
     def with_vectors(self, words: Sequence[str]) -> Vocabulary:
         """The vocabulary with these words as those that have a frozen vector."""

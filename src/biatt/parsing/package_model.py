@@ -175,6 +175,12 @@ def spdx(licence: str) -> str | None:
     return f"CC-{match[1].upper()}-{match[2]}" if match else SPDX.get(licence)
 
 
+def licence_address(licence: str) -> str | None:
+    """Where the text of a Creative Commons licence is."""
+    match = _CREATIVE_COMMONS.fullmatch(licence)
+    return f"https://creativecommons.org/licenses/{match[1].lower()}/{match[2]}/" if match else None
+
+
 def _metadata(package: Package, facts: Mapping[str, str], card: str) -> str:
     expression = spdx(facts["licence"])
     licence = f"License-Expression: {expression}" if expression else f"License: {_line(facts['licence'])}"
@@ -232,7 +238,6 @@ def _licence_text(package: Package, facts: Mapping[str, str], card: str) -> byte
     """The licence as it was given; else a statement of it, with all that the card says about the data."""
     if package.licence_text is not None:
         return package.licence_text.encode()
-    match = _CREATIVE_COMMONS.fullmatch(facts["licence"])
-    kind = match[1].lower() if match else ""
-    place = f" (https://creativecommons.org/licenses/{kind}/{match[2]}/)" if match else ""
+    address = licence_address(facts["licence"])
+    place = f" ({address})" if address else ""
     return f"Licence of this model: {facts['licence']}{place}\n\nIts card:\n\n{card}".encode()

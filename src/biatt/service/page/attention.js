@@ -1,6 +1,7 @@
 // Heat maps of attention: the probabilities of heads from left to right, from right to left, and both together.
 
 import { element, isolated, percent, svg, visible } from "./elements.js";
+import { textWidth } from "./tree.js";
 
 const MAPS = [
   ["left_to_right", "Left to right"],
@@ -9,6 +10,7 @@ const MAPS = [
 ];
 const FAINTEST = 0.004; // probabilities below this are not drawn
 const LONGEST_LABEL = 12; // characters
+const LABEL_SIZE = 11.5; // of the font, in pixels, as in style.css
 const BETWEEN = 22; // two maps, in pixels
 const [SMALLEST_CELL, USUAL_CELL, LARGEST_CELL] = [6, 15, 20];
 const NAMED_CELL = 12; // in smaller cells, only the names of the word and the head that are pointed at fit
@@ -22,7 +24,8 @@ export class AttentionMaps {
     this.sentence = sentence;
     this.attention = attention;
     const names = ["ROOT", ...sentence.words.map((word) => shortened(visible(word.form)))];
-    const label = 8 + 6.6 * Math.max(...names.map((name) => [...name].length));
+    // The names of the word and the head that are pointed at are bold.
+    const label = 8 + Math.ceil(Math.max(...names.map((name) => textWidth(name, LABEL_SIZE, "bold"))));
     const fitting = Math.floor(((width - 2 * BETWEEN) / MAPS.length - label - 2) / names.length);
     const size = fitting >= SMALLEST_CELL ? Math.min(fitting, LARGEST_CELL) : USUAL_CELL;
     this.#maps = MAPS.map(([key, title]) => this.#drawnMap(key, title, names, size, label, pointed));

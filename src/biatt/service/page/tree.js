@@ -18,8 +18,8 @@ export const FONTS = '"Helvetica Neue", Helvetica, Arial, "Liberation Sans", "No
 
 const pen = document.createElement("canvas").getContext("2d");
 
-function textWidth(text, size) {
-  pen.font = `${size}px ${FONTS}`;
+export function textWidth(text, size, weight = "normal") {
+  pen.font = `${weight} ${size}px ${FONTS}`;
   return pen.measureText(text).width;
 }
 
