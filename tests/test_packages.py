@@ -56,6 +56,7 @@ def packed_size(folder: Path) -> int:
     return sum(len(zlib.compress(path.read_bytes())) for path in folder.rglob("*") if path.is_file())
 
 
+@pytest.mark.slow
 def test_packages_are_small() -> None:
     sizes = {folder.name: packed_size(folder) for folder in PACKAGES}
     assert len(sizes) >= 8
