@@ -39,10 +39,10 @@ class Run(NamedTuple):
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = options_parser(__doc__, words=100_000, out="engines.json")
+    parser = options_parser(__doc__, words=100_000)
     parser.add_argument("--shard-characters", type=int, default=50_000)
     parser.add_argument("--rounds", type=int, default=3)
-    run_benchmark(parser.parse_args(arguments), measure)
+    run_benchmark(parser.parse_args(arguments), measure, "engines.json")
 
 
 def measure(options: argparse.Namespace, folder: Path) -> dict[str, Any]:

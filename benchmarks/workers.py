@@ -42,29 +42,29 @@ class Run(NamedTuple):
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = options_parser(__doc__, words=180_000, out="workers.json")
+    parser = options_parser(__doc__, words=180_000)
     parser.add_argument("--minutes", type=float, default=3)
-    run_benchmark(parser.parse_args(arguments), measure)
+    run_benchmark(parser.parse_args(arguments), measure, "workers.json")
 
 
-def options_parser(description: str | None, *, words: int, out: str) -> argparse.ArgumentParser:
+def options_parser(description: str | None, *, words: int) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=(description or "").partition("\n")[0])
     parser.add_argument("--text", type=Path, required=True, help="raw text")
     parser.add_argument("--words", type=int, default=words)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--model", default="en")
     parser.add_argument("--note", default="", help="what else ran on the machine")
-    parser.add_argument("--out", type=Path, default=HERE / out)
+    parser.add_argument("--out", type=Path, default=HERE, help="folder of the result file")
     return parser
 
 
 def run_benchmark(
-    options: argparse.Namespace, measure: Callable[[argparse.Namespace, Path], dict[str, Any]]
+    options: argparse.Namespace, measure: Callable[[argparse.Namespace, Path], dict[str, Any]], name: str
 ) -> None:
     """Measure in a temporary folder, write the result and print its summary."""
     with TemporaryDirectory() as folder:
         result = measure(options, Path(folder))
-    save(result, options.out)
+    save(result, options.out / name)
     print(json.dumps(result["summary"], indent=1))
 
 
