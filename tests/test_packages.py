@@ -21,10 +21,10 @@ from biatt.models.languages import LANGUAGES
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = sorted((ROOT / "packages").glob("biatt-*"))
+if not PACKAGES:
+    pytest.skip("the packages of languages are not part of the package", allow_module_level=True)
 LARGEST = 8_000_000  # bytes of a package, packed
 LARGEST_OF_ALL = 80_000_000  # so that the repository stays small enough to clone
-
-
 LONGEST = 3600  # seconds of processor time of a training with 100,000 words
 RESULTS = {
     result["code"]: result
