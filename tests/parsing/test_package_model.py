@@ -23,9 +23,6 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-PACKAGES = sorted((Path(__file__).parents[2] / "packages").glob("biatt-*"))
-LARGEST = 8e6  # bytes of a package of ours
-
 
 def model() -> Parser:
     parser = random_parser({"tags": True, "columns": ("form",)})
@@ -180,17 +177,3 @@ def test_pip_builds_the_sources(tmp_path: Path) -> None:
         assert biatt.load("zz-toy").card == (tmp_path / "site" / "biatt_zz_toy" / "README.md").read_text(
             "utf-8"
         )
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("folder", PACKAGES, ids=lambda folder: folder.name)
-def test_package_of_a_language_is_small_and_parses(folder: Path, tmp_path: Path) -> None:
-    pytest.importorskip("hatchling")
-    name = folder.name.removeprefix("biatt-")
-    pip_install(tmp_path / "site", folder)
-    with pytest.MonkeyPatch.context() as monkeypatch:
-        monkeypatch.syspath_prepend(str(tmp_path / "site"))
-        parser = biatt.load(name)
-        assert len(list(parser("2026."))) == 1
-        wheel = write_package(parser, Package("zz", "1.0"), tmp_path)
-    assert wheel.stat().st_size <= LARGEST

@@ -12,8 +12,10 @@ import torch
 from torch import distributed
 
 from biatt.config import with_settings
+from biatt.errors import ConfigError
 from biatt.models.model_folder import TOKENISER
 from biatt.network.model import Dropout
+from biatt.training import processes
 from biatt.training.processes import Processes, SeveralProcesses
 from biatt.training.records import read_records
 from commands import ENVIRONMENT
@@ -46,8 +48,8 @@ main()
 def test_gradients_of_the_parts_add_up_to_those_of_the_batch(tmp_path: Path, sentences: int) -> None:
     run = small_run(tmp_path, with_settings(LARGER, ["noise=0"]), sentences=7)
 
-    def gradients(processes: Processes) -> tuple[float, dict[str, torch.Tensor]]:
-        run.processes = processes
+    def gradients(part: Processes) -> tuple[float, dict[str, torch.Tensor]]:
+        run.processes = part
         dropout = Dropout(0.3, torch.Generator().manual_seed(3))
         loss, words = run.loss(list(range(sentences)), dropout, np.random.default_rng(5))
         assert words == sum(run.lengths[:sentences])
@@ -75,15 +77,15 @@ def test_gradients_of_the_parts_add_up_to_those_of_the_batch(tmp_path: Path, sen
 def test_a_sum_over_one_process_changes_no_gradient(tmp_path: Path) -> None:
     distributed.init_process_group("gloo", store=distributed.HashStore(), rank=0, world_size=1)
     try:
-        run, processes = small_run(tmp_path), SeveralProcesses(0, 1)
-        run.processes = processes
+        run, alone = small_run(tmp_path), SeveralProcesses(0, 1)
+        run.processes = alone
         parameters = dict(run.network.named_parameters())
         for sentences in (6, 2):  # the second sum uses a part of the first one's memory
             loss, _ = run.loss(list(range(sentences)), None, np.random.default_rng(1))
             loss.backward()
             parameters["v"].grad = None
             expected = {name: grad_of(parameter) for name, parameter in parameters.items()}
-            assert processes.add_up(parameters, loss) == loss
+            assert alone.add_up(parameters, loss) == loss
             for name, parameter in parameters.items():
                 found = grad_of(parameter)
                 assert (found is None) == (name == "v")
@@ -136,28 +138,39 @@ def test_two_processes_learn_what_one_learns(treebank: Path, by_two: Path, tmp_p
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("dying", "steps"), [(1, 3), (0, 7)])
-def test_a_training_whose_process_is_killed_resumes_to_the_same_bytes(
-    treebank: Path, by_two: Path, tmp_path: Path, dying: int, steps: int
+def test_a_training_whose_processes_are_killed_resumes_to_the_same_bytes(
+    treebank: Path, by_two: Path, tmp_path: Path
 ) -> None:
     script, out = tmp_path / "dying.py", tmp_path / "cut"
     script.write_text(DYING, encoding="utf-8")
-    killed = torchrun(script, *options(treebank, out), DYING=dying, STEPS=steps)
-    assert killed.returncode
-    assert len(sentences_in(killed.stderr)) <= 1  # none if torchrun ends the others before they notice
+    for dying, steps, resume in ((1, 3, []), (0, 4, ["--resume"])):
+        killed = torchrun(script, *options(treebank, out), *resume, DYING=dying, STEPS=steps)
+        assert killed.returncode
+        assert len(sentences_in(killed.stderr)) <= 1  # none if torchrun ends the others before they notice
     done = torchrun("-m", "biatt", *options(treebank, out), "--resume")
     assert done.returncode == 0, done.stderr
     assert contents(out) == contents(by_two)
 
 
 @pytest.mark.slow
-def test_errors_of_all_processes_are_one_sentence(treebank: Path, by_two: Path, tmp_path: Path) -> None:
-    for arguments, text in (
-        ([*options(treebank, by_two), "--resume", "--seed", "7"], "other data, settings, seed or threads"),
-        ([*options(tmp_path / "none.conllu", tmp_path / "m")], "none.conllu"),
-        ([*options(treebank, tmp_path / "m"), "--encoder", tmp_path], "takes no contextual encoder"),
-    ):
-        failed = torchrun("-m", "biatt", *arguments)
-        assert failed.returncode
-        (sentence,) = sentences_in(failed.stderr)
-        assert text in sentence
+def test_an_error_of_all_processes_is_one_sentence(treebank: Path, by_two: Path) -> None:
+    failed = torchrun("-m", "biatt", *options(treebank, by_two), "--resume", "--seed", "7")
+    assert failed.returncode
+    (sentence,) = sentences_in(failed.stderr)
+    assert "other data, settings, seed or threads" in sentence
+
+
+@pytest.mark.parametrize(
+    ("device", "encoder", "reason"),
+    [("cuda", False, "needs the device cpu"), ("cpu", True, "takes no contextual encoder")],
+)
+def test_what_several_processes_cannot_do_is_refused(
+    monkeypatch: pytest.MonkeyPatch, device: str, encoder: bool, reason: str
+) -> None:
+    monkeypatch.setattr(processes, "_launched", lambda: True)
+    monkeypatch.setattr(processes, "_reports", lambda: True)
+    monkeypatch.setattr(distributed, "init_process_group", lambda *_, **__: None)
+    monkeypatch.setattr(distributed, "destroy_process_group", lambda: None)
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(ConfigError, match=reason), processes.joined(device=device, encoder=encoder):
+        pass
