@@ -29,6 +29,8 @@ UDPipe 2: LAS as published, on the UD releases 2.12 and 2.17, which are not alwa
 treebank here has labels of its own, not those of UD, and Dutch and Swedish have those of early UD.
 Danish and Swedish have no lemmas. English is the bundled model, which was trained longer and on
 more text; its figures are those of `benchmarks/raw_text.py`, and its MB those of its folder.
+UDPipe 1 parsed Swedish on a slower and busy processor with AVX2 only, on which our model, alone,
+parses 10,600 words/s.
 """
 
 
