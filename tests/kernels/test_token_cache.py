@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -37,8 +39,7 @@ def check(packed: PackedEncoder, batch: Batch) -> None:
 
 def tokens(packed: PackedEncoder) -> int:
     """The number of tokens in the cache."""
-    assert packed._cache is not None
-    return int(packed._cache.tokens[0])
+    return int(packed._caches.kept.tokens[0])
 
 
 bags = st.lists(st.integers(1, 3), max_size=3)
@@ -54,11 +55,23 @@ def test_cache_changes_no_bit(batches: list[list[list[list[int]]]]) -> None:
 
 
 def test_full_cache_is_emptied(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(token_cache, "NUMBERS", 1)  # a cache has room for BLOCK tokens at least
+    monkeypatch.setattr(token_cache, "NUMBERS", 1)  # a cache has room for its first batch
     packed = encoder()
     for seed in range(3):
-        check(packed, collate(random_sentences([2 * BLOCK, BLOCK - 10, 3], seed=seed)))
-        assert tokens(packed) <= BLOCK
+        batch = collate(random_sentences([2 * BLOCK, BLOCK - 10, 3], seed=seed))
+        check(packed, batch)
+        bags = {bytes(batch.rows[start:end]) for start, end in pairwise(batch.offsets)}
+        assert tokens(packed) == len(bags)  # none of an earlier batch
+
+
+def test_batch_that_the_cache_has_no_room_for_leaves_it_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(token_cache, "NUMBERS", 1)
+    packed, batch = encoder(), collate(random_sentences([3]))
+    check(packed, batch)
+    before = tokens(packed)
+    check(packed, collate(random_sentences([20, 30], seed=1)))
+    assert tokens(packed) == before
+    check(packed, batch)
 
 
 def test_token_of_very_many_rows_is_computed_each_time() -> None:
@@ -74,5 +87,13 @@ def test_another_process_has_a_cache_of_its_own() -> None:
     packed, batch = encoder(), collate(random_sentences([3, 2]))
     check(packed, batch)
     copy = pickle.loads(pickle.dumps(packed))
-    assert copy._cache is None
+    assert not hasattr(copy._caches, "kept")
     check(copy, batch)
+
+
+def test_another_thread_has_a_cache_of_its_own() -> None:
+    packed, batch = encoder(), collate(random_sentences([3, 2]))
+    check(packed, batch)
+    with ThreadPoolExecutor(1) as pool:
+        assert not pool.submit(hasattr, packed._caches, "kept").result()
+        pool.submit(check, packed, batch).result()

@@ -14,7 +14,7 @@ from biatt.machine.kernel_choice import COMPILING, LOADING, PATIENCE, POLL, Choi
 from biatt.machine.kernel_files import list_path
 from biatt.parsing.scorer import Ensemble
 from builders import TREEBANK, random_parser, random_pipeline
-from ways import on_the
+from ways import assert_as_good, on_the
 
 
 class Machine:
@@ -190,23 +190,15 @@ def test_process_that_cannot_be_started_is_no_error(tmp_path: Path, monkeypatch:
 @pytest.mark.parametrize(
     "variant", [{}, {"layers": 2, "query_input": "memory", "pair_hidden": 5}, {"feedback": False}], ids=str
 )
-def test_both_ways_choose_the_same_trees(variant: dict[str, object]) -> None:
-    """Up to ties: a tree of the one way scores as much by the other way, within rounding."""
-    parser = random_parser(variant)
+def test_both_ways_choose_the_same_trees_up_to_rounding(variant: dict[str, object]) -> None:
+    parser = random_parser(variant, deviation=0.3)
     sentences = TREEBANK[:20]
     with on_the("compiled"):
         expected = list(parser.parse(sentences, confidence=True))
     with on_the("plain"):
         found = list(parser.parse(sentences, confidence=True))
     for one, other in zip(found, expected, strict=True):
-        assert one.scores is not None
-        assert other.scores is not None
-        for part in ("left", "right", "logits"):
-            mine, theirs = getattr(one.scores, part), getattr(other.scores, part)
-            assert abs(mine - theirs).max() < 1e-4
-        arcs = other.scores.agreement
-        best, chosen = (sum(arcs[t, head] for t, head in enumerate(tree.heads)) for tree in (other, one))
-        assert chosen >= best - 1e-3
+        assert_as_good(one, other)
 
 
 def test_whoever_expects_much_work_loads_kernels_that_are_on_disk(

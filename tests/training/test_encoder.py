@@ -24,6 +24,7 @@ from biatt.training.encoder import standardised
 from biatt.training.train import train
 from encoders import LAYERS, WIDTH, needs_transformers, write_encoder
 from trainings import SMALL, InterruptedAfter, contents
+from ways import ROUNDED
 
 pytestmark = [pytest.mark.slow, needs_transformers]
 
@@ -71,7 +72,7 @@ def test_torch_and_the_kernels_give_the_same_scores(frozen: Path) -> None:
     sentences = generate(5, seed=3)
     fused, plain = (Parser.load(frozen, fused=fused).scores(sentences) for fused in (True, False))
     for a, b in zip(fused, plain, strict=True):
-        np.testing.assert_allclose(a.left, b.left, atol=1e-3)
+        np.testing.assert_allclose(a.left, b.left, rtol=ROUNDED, atol=ROUNDED)
 
 
 def test_the_features_of_parsing_are_those_of_training(

@@ -37,6 +37,7 @@ from biatt.training.train import train
 from biatt.training.treebank import Treebank
 from builders import random_parser
 from trainings import LARGER, ORIGIN, SMALL, InterruptedAt, Messages, small_run, untimed, weights
+from ways import ROUNDED
 
 
 @pytest.mark.slow
@@ -277,7 +278,7 @@ def test_words_that_the_treebank_does_not_have_differ_by_their_vectors(
     again = load(tmp_path / "m")
     assert (again.scores([Sentence.from_words(texts[0])])[0].left == quux.left).all()
     by_torch = load(tmp_path / "m", fused=False).scores([Sentence.from_words(texts[0])])[0]
-    np.testing.assert_allclose(by_torch.left, quux.left, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(by_torch.left, quux.left, rtol=ROUNDED, atol=ROUNDED)
 
 
 # Noise

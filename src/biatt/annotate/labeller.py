@@ -44,7 +44,7 @@ class FusedLabeller(FusedEncoder[EncoderComponents]):
             _, m = components.first_layer(batch, None, batch.words + 1)
             for layer in range(1, self.config.layers):
                 m = components.encode(m, layer, batch.words + 1)
-            scores = m[word_positions(batch.words)] @ self.weights["out"] + self.weights["out_bias"]
+            scores = components.product(m[word_positions(batch.words)], "out") + self.weights["out_bias"]
         return self.labels.best(scores)
 
     def label(self, sentences: Sequence[Encoded], *, batch_words: int) -> list[Indices]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from biatt.kernels.products import Floats
+from biatt.kernels.rounding import Floats
 from biatt.machine.compiled import compiled, compiled_fast
 
 BLOCK = 4096  # numbers whose squares are added in 32 bits

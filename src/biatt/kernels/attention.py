@@ -13,7 +13,7 @@ import numpy as np
 
 from biatt.kernels.elements import CLAMPED, ONE, ZERO, add_weighted_rows, exp, exp_doubled
 from biatt.kernels.gru import Sentences
-from biatt.kernels.products import Floats
+from biatt.kernels.rounding import Floats
 from biatt.machine.compiled import compiled, compiled_fast
 
 

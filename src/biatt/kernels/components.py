@@ -9,19 +9,20 @@ from numpy.typing import NDArray
 
 from biatt.kernels.attention import Attended, Lookup, prepare_keys
 from biatt.kernels.elements import embed, leaky
-from biatt.kernels.gru import Options, Recurrent, Sentences, States, gru_forward
-from biatt.kernels.products import Floats, affine, empty_products, multiply
+from biatt.kernels.gru import Options, Positions, Recurrent, Sentences, States, gru_forward
+from biatt.kernels.products import PANEL, Numbers, affine, empty_products, multiply
 from biatt.kernels.query import query_forward
-from biatt.machine.compiled import compiled, compiled_fast
+from biatt.kernels.rounding import Floats
+from biatt.machine.compiled import compiled
 
 
 class PackedGru(NamedTuple):
     """The weights of a GRU; matrices are packed, the first axis is the direction."""
 
-    W: Floats
+    W: Numbers
     bias: Floats  # (d, 3h)
-    U_gates: Floats  # [U | D] in a query component: both multiply the state
-    U_candidate: Floats
+    U_gates: Numbers  # [U | D] in a query component: both multiply the state
+    U_candidate: Numbers
     first: Floats  # (d, h)
     limit: np.float32  # of a candidate's absolute value
 
@@ -29,8 +30,8 @@ class PackedGru(NamedTuple):
 class PackedLookup(NamedTuple):
     """The weights of attention with feedback, packed; the first axis of F_U and v is the direction."""
 
-    F_U: Floats  # [F | U]: both multiply the soft headword
-    C: Floats  # shared by the directions
+    F_U: Numbers  # [F | U]: both multiply the soft headword
+    C: Numbers  # shared by the directions
     v: Floats  # (d, h)
 
 
@@ -47,7 +48,7 @@ def embeddings(
     table: Floats,
     rows: NDArray[np.int32],
     offsets: NDArray[np.int32],
-    P: Floats,
+    P: Numbers,
     bias: Floats,
     summand: Floats,
 ) -> Floats:
@@ -69,22 +70,24 @@ def embeddings(
 @compiled
 def layer_inputs(x: Floats, layer: PackedGru) -> Floats:
     """W x + b of both directions, (2, M, …); columns past 3h have no meaning."""
-    inputs = np.empty((2, len(x), layer.W.shape[1] * layer.W.shape[3]), np.float32)
+    inputs = np.empty((2, len(x), layer.W.shape[1] * PANEL), np.float32)
     for k in range(2):
         affine(x, layer.W[k], layer.bias[k], inputs[k])
     return inputs
 
 
 @compiled
-def recurrent_states(inputs: Floats, layer: PackedGru, sentences: Sentences) -> Floats:
-    """The memory m = [hˡ; hʳ] of every position, from W x + b of both directions."""
-    h, rows = layer.first.shape[1], inputs.shape[1]
+def recurrent_states(
+    inputs: Floats, places: Positions | None, layer: PackedGru, sentences: Sentences
+) -> Floats:
+    """The memory m = [hˡ; hʳ] of every position, from W x + b of both directions as in `gru_forward`."""
+    h, rows = layer.first.shape[1], inputs.shape[1] if places is None else len(places)
     m, states = np.empty((rows, 2 * h), np.float32), np.empty((rows, h), np.float32)
     scratch = np.empty((4, len(sentences.starts), h), np.float32)
     saved = States(states, scratch[0], scratch[1], scratch[2], scratch[3])
     for k in range(2):
         weights = Recurrent(layer.U_gates[k], layer.U_candidate[k], layer.first[k])
-        gru_forward(inputs[k], weights, sentences, Options(k == 1, False, layer.limit), saved)
+        gru_forward(inputs[k], places, weights, sentences, Options(k == 1, False, layer.limit), saved)
         for i in range(rows):
             row, state = m[i], states[i]
             for j in range(h):
@@ -124,16 +127,10 @@ def query_states(
         )
 
 
-@compiled_fast
-def relation_scores(q: Floats, W: Floats, bias: Floats, soft: Floats) -> Floats:
-    """Scores of the relations before their softmax: Σ soft + Σ W q + b; `soft` is (A, N, R)."""
-    scores = empty_products(q.shape[1], W[0])
-    affine(q[0], W[0], bias, scores)
-    for k in range(1, len(W)):
-        multiply(q[k], W[k], scores, len(scores), False)
-    for k in range(len(soft)):
-        for i in range(len(scores)):
-            row, more = scores[i], soft[k, i]
-            for j in range(len(bias)):
-                row[j] += more[j]
-    return scores[:, : len(bias)]
+@compiled
+def sum_of_products(x: Floats, W: Numbers) -> Floats:
+    """Σ x W over the first axis of both; columns past those of W have no meaning."""
+    total = empty_products(x.shape[1], W[0])
+    for k in range(len(W)):
+        multiply(x[k], W[k], total, len(total), k == 0)
+    return total

@@ -12,10 +12,11 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from biatt.data.scores import SLOPE
-from biatt.kernels.products import Floats
+from biatt.kernels.rounding import INPUTS, LEAST, ROW_LIMIT, Floats
 from biatt.machine.compiled import compiled, compiled_fast
 
 ONE = np.float32(1)
+HALF = np.float32(0.5)
 ZERO = np.float32(0)
 
 EXPONENT_LIMIT = np.float32(87)  # of exp(2x); a product of two may overflow: 1 / (1 + inf) is the right 0
@@ -34,11 +35,19 @@ def _float_from_bits(typing: Any, bits: Any) -> Any:
     return types.float32(types.int32), generate
 
 
+@intrinsic
+def _bits_of_float(typing: Any, number: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.bitcast(arguments[0], ir.IntType(32))
+
+    return types.int32(types.float32), generate
+
+
 @partial(compiled, fastmath={"contract", "nsz"})  # sums in another order would lose three times as much
 def exp(x: np.float32) -> np.float32:
     """eˣ within 1e-7 relative (Cephes' polynomial), in a form that compiles to vector instructions."""
     x = min(max(x, np.float32(-87)), np.float32(88))
-    k = np.floor(x * LOG2_E + np.float32(0.5))
+    k = np.floor(x * LOG2_E + HALF)
     x = x - k * LN2_HIGH - k * LN2_LOW
     p = np.float32(1.9875691500e-4)
     p = p * x + np.float32(1.3981999507e-3)
@@ -103,3 +112,27 @@ def add_weighted_rows(weights: Floats, rows: Floats, start: int, total: Floats) 
         row, weight = rows[start + j], weights[j]
         for k in range(width):
             total[k] += weight * row[k]
+
+
+@compiled
+def round_rows(a: Floats, inputs: int, rows: int) -> tuple[NDArray[np.int16], Floats]:
+    """The first numbers of each row as whole numbers, with zeros up to a multiple of INPUTS, and the scales.
+
+    `rounding.rounded_rows` is the same in numpy. NaN and infinity make a scale that is not finite either.
+    """
+    width = (inputs + INPUTS - 1) // INPUTS * INPUTS
+    numbers, scales = np.empty((rows, width), np.int16), np.empty(rows, np.float32)
+    for i in range(rows):
+        row, whole, bits = a[i], numbers[i], np.int32(0)
+        for k in range(inputs):  # numbers without a sign are in the order of their bits
+            bits = max(bits, _bits_of_float(row[k]) & np.int32(0x7FFFFFFF))  # type: ignore[call-arg]
+        largest: np.float32 = _float_from_bits(bits)  # type: ignore[call-arg]
+        largest = LEAST if largest < LEAST else largest
+        factor = ROW_LIMIT / largest
+        for k in range(inputs):
+            scaled = row[k] * factor
+            whole[k] = np.int16(scaled + (HALF if scaled >= ZERO else -HALF))
+        for k in range(inputs, width):
+            whole[k] = 0
+        scales[i] = largest / ROW_LIMIT
+    return numbers, scales

@@ -18,7 +18,8 @@ from biatt.data.scores import RelationLayer, Scores
 from biatt.encoding.batches import Batch, split_vectors, word_positions
 from biatt.encoding.labels import NO_LABEL
 from biatt.encoding.vocabulary import Indices
-from biatt.kernels.plain import Floats, PlainNetwork
+from biatt.kernels.plain import PlainNetwork
+from biatt.kernels.rounding import Floats
 from biatt.machine.kernel_choice import use_compiled
 from biatt.models.weights import (
     EMBEDDINGS,
@@ -43,6 +44,7 @@ class EncoderComponents(Protocol):
         self, batch: Batch, summand: Floats | None, lengths: Indices
     ) -> tuple[Floats, Floats]: ...
     def encode(self, x: Floats, layer: int, lengths: Indices) -> Floats: ...
+    def product(self, x: Floats, name: str) -> Floats: ...
 
 
 class NetworkComponents(EncoderComponents, Protocol):
@@ -150,16 +152,18 @@ class FusedNetwork(FusedEncoder[NetworkComponents]):
         x, m = components.first_layer(*self._with_summand(batch, is_word), words + 1)
         label_scores = None
         if self.config.tags:
-            label_scores = self._add_tags(m, batch, is_word)
+            label_scores = self._add_tags(components, m, batch, is_word)
         for k in range(1, self.config.layers):
             m = components.encode(m, k, words + 1)
-        x = (m if self.config.query_input == "memory" else x)[is_word]
+        of_words = m[is_word]
+        x = of_words if self.config.query_input == "memory" else x[is_word]
         q, log_a, soft = components.attend(x, m, words)
         logits = components.relations(q, soft)
         layer = None
         if self.config.pair_hidden:
-            dependents = m[is_word] @ w["pair.word"] + (q @ w["pair.query"]).sum(0) + w["pair.bias"]
-            layer = RelationLayer(dependents, m @ w["pair.head"], w["pair.out"])
+            product = components.product
+            dependents = product(of_words, "pair.word") + product(q, "pair.query") + w["pair.bias"]
+            layer = RelationLayer(dependents, product(m, "pair.head"), w["pair.out"])
         left = log_a[0]
         return Scores(left, left if len(log_a) == 1 else log_a[1], logits, layer, label_scores)
 
@@ -186,10 +190,11 @@ class FusedNetwork(FusedEncoder[NetworkComponents]):
         projected: Floats = np.einsum("nlw,l->nw", layers, mix / mix.sum()) @ w["features.P"]
         return projected
 
-    def _add_tags(self, m: Floats, batch: Batch, is_word: NDArray[np.int64]) -> Floats:
+    def _add_tags(
+        self, components: NetworkComponents, m: Floats, batch: Batch, is_word: NDArray[np.int64]
+    ) -> Floats:
         """Add the expected embeddings of the tags to m; returns the scores of all labels, (N, labels)."""
-        w = self.weights
-        scores: Floats = m[is_word] @ w["tags.out"] + w["tags.out_bias"]
+        scores: Floats = components.product(m[is_word], "tags.out") + self.weights["tags.out_bias"]
         probabilities, start = np.empty((len(scores), sum(self.fed_labels)), np.float32), 0
         for kind, size in enumerate(self.fed_labels):
             of_kind, part = (array[:, start : start + size] for array in (scores, probabilities))
@@ -200,5 +205,6 @@ class FusedNetwork(FusedEncoder[NetworkComponents]):
                 part[given] = 0
                 part[given, batch.labels[given, kind]] = 1
             start += size
-        m[is_word] += probabilities @ w["tags.embeddings"]
+        if start:  # else the network chooses lemmas alone
+            m[is_word] += components.product(probabilities, "tags.embeddings")
         return scores

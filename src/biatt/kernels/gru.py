@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from biatt.data.scores import SLOPE
 from biatt.kernels.elements import ONE, ZERO, exp
-from biatt.kernels.products import Floats, empty_products, multiply
+from biatt.kernels.products import Packed, empty_products, multiply
+from biatt.kernels.rounding import Floats
 from biatt.machine.compiled import compiled, compiled_fast
 
 Positions = NDArray[np.int64]
@@ -40,8 +41,8 @@ class Options(NamedTuple):
 class Recurrent(NamedTuple):
     """What each step of one direction multiplies the state with, packed, and the state before the first."""
 
-    U_gates: Floats  # reset gate, update gate, and the D of a query component
-    U_candidate: Floats
+    U_gates: Packed  # reset gate, update gate, and the D of a query component
+    U_candidate: Packed
     first: Floats  # (h,)
 
 
@@ -111,22 +112,28 @@ def first_step(weights: Recurrent, count: int) -> Step:
 
 @compiled
 def gru_forward(
-    inputs: Floats, weights: Recurrent, sentences: Sentences, options: Options, saved: States
+    inputs: Floats,
+    places: Positions | None,
+    weights: Recurrent,
+    sentences: Sentences,
+    options: Options,
+    saved: States,
 ) -> None:
-    """Fill `saved`; `inputs` is W x + b, (rows, 3h)."""
+    """Fill `saved`; `inputs` is W x + b, (…, 3h), in the row of each position, or where `places` says."""
     running = len(sentences.starts)
     arrays = first_step(weights, running)
     for step in range(sentences.lengths[0]):
         while sentences.lengths[running - 1] <= step:
             running -= 1
         multiply(arrays.state, weights.U_gates, arrays.products, running, True)
-        gru_step(inputs, weights.U_candidate, sentences, step, running, options, arrays, saved)
+        gru_step(inputs, places, weights.U_candidate, sentences, step, running, options, arrays, saved)
 
 
 @compiled
 def gru_step(
     inputs: Floats,
-    U_candidate: Floats,
+    places: Positions | None,
+    U_candidate: Packed,
     sentences: Sentences,
     step: int,
     running: int,
@@ -140,12 +147,14 @@ def gru_step(
         p = row_at(sentences, i, step, options.backwards)
         at = p if options.keep else i
         saved.previous[at] = state[i]
-        gates(inputs[p], arrays.products[i], state[i], saved.r[at], saved.z[at], arrays.reset_state[i])
+        row = inputs[p if places is None else places[p]]
+        gates(row, arrays.products[i], state[i], saved.r[at], saved.z[at], arrays.reset_state[i])
     multiply(arrays.reset_state, U_candidate, product, running, True)
     for i in range(running):
         p = row_at(sentences, i, step, options.backwards)
         at = p if options.keep else i
-        update(inputs[p], product[i], saved.z[at], options.limit, saved.c[at], state[i], saved.states[p])
+        row = inputs[p if places is None else places[p]]
+        update(row, product[i], saved.z[at], options.limit, saved.c[at], state[i], saved.states[p])
 
 
 @compiled_fast

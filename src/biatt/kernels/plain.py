@@ -1,12 +1,14 @@
 """The network's components in plain numpy: all directions and all sentences take a step together.
 
-They need no compiler and compute what `packed.py` does, which is faster. This is also the shortest account
-of the equations; `network/operations.py` has the same in torch, for training.
+They need no compiler and compute what `packed.py` does, which is faster; matrices and what they are
+multiplied with are rounded in the same way (`rounding.py`). This is also the shortest account of the
+equations; `network/operations.py` has the same in torch, for training.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -16,9 +18,8 @@ from biatt.config import DIRECTIONS, EncoderConfig, ParserConfig
 from biatt.data.scores import SLOPE, log_softmax
 from biatt.encoding.batches import Batch
 from biatt.encoding.vocabulary import Indices
+from biatt.kernels.rounding import Floats, rounded_matrix, rounded_rows
 from biatt.models.weights import Table, memory_layers
-
-Floats = NDArray[np.float32]
 
 
 class PlainEncoder:
@@ -26,7 +27,25 @@ class PlainEncoder:
 
     def __init__(self, config: EncoderConfig, weights: Mapping[str, Floats], table: Table) -> None:
         self.config, self.weights, self.table = config, weights, table
-        self.memory = [_gru(weights, name, config.state_limit) for name in memory_layers(config)]
+        self._rounded: dict[str, Floats] = {}
+
+    @cached_property
+    def memory(self) -> list[Gru]:
+        return [
+            _gru(self.matrix, self.weights, name, self.config.state_limit, rounded_rows)
+            for name in memory_layers(self.config)
+        ]
+
+    def matrix(self, name: str) -> Floats:
+        """A matrix, or a matrix for each direction, with rounded numbers."""
+        if name not in self._rounded:
+            self._rounded[name] = rounded_matrix(self.weights[name])
+        return self._rounded[name]
+
+    def product(self, x: Floats, name: str) -> Floats:
+        """x W (N, …); where there are several x (d, N, …) and W, the sum of their products."""
+        products = rounded_rows(x) @ self.matrix(name)
+        return products if products.ndim == 2 else products.sum(0)
 
     def first_layer(self, batch: Batch, summand: Floats | None, lengths: Indices) -> tuple[Floats, Floats]:
         """x (M, h) and the states of the memory's first layer, (M, 2h)."""
@@ -35,8 +54,7 @@ class PlainEncoder:
 
     def embed(self, batch: Batch, summand: Floats | None) -> Floats:
         """x = LReL(P (E e + …) + summand) of every position, (M, h)."""
-        w = self.weights
-        x = _sums(self.table.rows(batch.rows), batch.offsets) @ w["P"] + w["P_bias"]
+        x = self.product(_sums(self.table.rows(batch.rows), batch.offsets), "P") + self.weights["P_bias"]
         return leaky(x if summand is None else x + summand)
 
     def encode(self, x: Floats, layer: int, lengths: Indices) -> Floats:
@@ -53,14 +71,20 @@ class PlainNetwork(PlainEncoder):
     def __init__(self, config: ParserConfig, weights: Mapping[str, Floats], table: Table) -> None:
         super().__init__(config, weights, table)
         self.directions = DIRECTIONS[config.directions]
-        self.query = _gru(weights, "query", config.state_limit)
+
+    @cached_property
+    def query(self) -> Gru:
+        limit = self.config.state_limit
+        if self.config.feedback:
+            return _gru(self.matrix, self.weights, "query", limit, rounded_rows)
+        return _gru(self.weights.__getitem__, self.weights, "query", limit, _as_they_are)
 
     def attend(self, x: Floats, m: Floats, words: Indices) -> tuple[Floats, Floats, Floats]:
         """q (d, N, h), log a (A, N, T), and the soft headwords times U, (A, N, R)."""
         w, memory = self.weights, Memory(m, words)
-        projected = memory.grid(m @ w["C"][0])
         if self.config.feedback:
-            return self._with_feedback(x, m, projected, memory)
+            return self._with_feedback(x, rounded_rows(m), memory)
+        projected = memory.grid(m @ w["C"][0])
         q = recurrence(x, self.query, words, self.directions)
         queries = np.concatenate([*q], -1)[None] if self.config.attention == "single" else q
         shape = queries.shape[1], int(words.max()) + 1
@@ -77,14 +101,13 @@ class PlainNetwork(PlainEncoder):
             log_a[attention, rows], soft[attention, rows] = looked_up
         return q, log_a, soft
 
-    def _with_feedback(
-        self, x: Floats, m: Floats, projected: Floats, memory: Memory
-    ) -> tuple[Floats, Floats, Floats]:
-        w, gru = self.weights, self.query
-        d, h = gru.first.shape
-        fed_width = w["F"].shape[2]  # 3h
-        values = memory.grid(np.concatenate([m @ w["F"], m @ w["U"]], -1))  # (d, B, T, 3h + R)
-        inputs = x @ gru.W + gru.bias[:, None]  # (d, N, 3h)
+    def _with_feedback(self, x: Floats, m: Floats, memory: Memory) -> tuple[Floats, Floats, Floats]:
+        gru, (F, U, C, D) = self.query, map(self.matrix, ("F", "U", "C", "D"))
+        (d, h), v = gru.first.shape, self.weights["v"]
+        fed_width = F.shape[2]  # 3h
+        values = memory.grid(np.concatenate([m @ F, m @ U], -1))  # (d, B, T, 3h + R)
+        projected = memory.grid(m @ C[0])
+        inputs = rounded_rows(x) @ gru.W + gru.bias[:, None]  # (d, N, 3h)
         q = np.empty((d, len(x), h), np.float32)
         log_a = np.full((d, len(x), values.shape[2]), -np.inf, np.float32)
         soft = np.empty((d, len(x), values.shape[3]), np.float32)
@@ -95,7 +118,7 @@ class PlainNetwork(PlainEncoder):
             running = memory.order[:count]
             state = gru_step(state[:, :count], inputs[direction, rows] + fed[:, :count], gru)
             log_a_step, soft_step = look_up(
-                state @ w["D"], projected[running], values[:, running], w["v"], memory.inside[running]
+                rounded_rows(state) @ D, projected[running], values[:, running], v, memory.inside[running]
             )
             q[direction, rows], log_a[direction, rows], soft[direction, rows] = state, log_a_step, soft_step
             fed = soft_step[..., :fed_width]
@@ -103,7 +126,7 @@ class PlainNetwork(PlainEncoder):
 
     def relations(self, q: Floats, soft: Floats) -> Floats:
         """Scores of the relations before their softmax, (N, R): Σ soft + Σ W q + b."""
-        scores: Floats = soft.sum(0) + (q @ self.weights["W"]).sum(0) + self.weights["relation_bias"]
+        scores: Floats = self.product(q, "W") + self.weights["relation_bias"] + soft.sum(0)
         return scores
 
 
@@ -116,13 +139,24 @@ class Gru(NamedTuple):
     U_candidate: Floats  # (d, h, h)
     first: Floats  # (d, h): the state before the first step
     limit: np.float32  # of a candidate's absolute value, which LReL does not bound
+    rows: Callable[[Floats], Floats]  # what becomes of rows before a product
 
 
-def _gru(weights: Mapping[str, Floats], name: str, limit: float) -> Gru:
-    W, bias, U, first = (weights[f"{name}.{part}"] for part in ("W", "bias", "U", "first"))
+def _as_they_are(rows: Floats) -> Floats:
+    return rows
+
+
+def _gru(
+    matrix: Callable[[str], Floats],
+    weights: Mapping[str, Floats],
+    name: str,
+    limit: float,
+    rows: Callable[[Floats], Floats],
+) -> Gru:
+    U, bias, first = matrix(f"{name}.U"), weights[f"{name}.bias"], weights[f"{name}.first"]
     h = first.shape[1]
     gates, candidate = (np.ascontiguousarray(part) for part in (U[..., : 2 * h], U[..., 2 * h :]))
-    return Gru(W, bias, gates, candidate, first, np.float32(limit))
+    return Gru(matrix(f"{name}.W"), bias, gates, candidate, first, np.float32(limit), rows)
 
 
 class Memory:
@@ -157,7 +191,7 @@ def steps(lengths: Indices, directions: str) -> Iterator[NDArray[np.int64]]:
 
 def recurrence(x: Floats, gru: Gru, lengths: Indices, directions: str) -> Floats:
     """(rows, inputs) → (d, rows, h): a GRU over every sentence in each direction's order."""
-    inputs = x @ gru.W + gru.bias[:, None]
+    inputs = gru.rows(x) @ gru.W + gru.bias[:, None]
     d, h = gru.first.shape
     states = np.empty((d, len(x), h), np.float32)
     direction, state = np.arange(d)[:, None], np.repeat(gru.first[:, None], len(lengths), 1)
@@ -170,10 +204,10 @@ def recurrence(x: Floats, gru: Gru, lengths: Indices, directions: str) -> Floats
 def gru_step(state: Floats, inputs: Floats, gru: Gru) -> Floats:
     """h = z ⊙ h₋₁ + (1 − z) ⊙ h̃ with an LReL candidate (section 2.2); `inputs` is Wx + b of all parts."""
     h = state.shape[-1]
-    gates = sigmoid(inputs[..., : 2 * h] + state @ gru.U_gates)
+    gates = sigmoid(inputs[..., : 2 * h] + gru.rows(state) @ gru.U_gates)
     r, z = gates[..., :h], gates[..., h:]
     # The reset gate acts before the product with U, as in Cho et al. 2014.
-    candidate: Floats = np.matmul(r * state, gru.U_candidate)
+    candidate: Floats = np.matmul(gru.rows(r * state), gru.U_candidate)
     candidate += inputs[..., 2 * h :]
     candidate = leaky(candidate)
     np.clip(candidate, -gru.limit, gru.limit, out=candidate)

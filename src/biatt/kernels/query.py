@@ -24,7 +24,8 @@ from biatt.kernels.gru import (
     last_step_gradients,
     row_at,
 )
-from biatt.kernels.products import Floats, multiply
+from biatt.kernels.products import multiply
+from biatt.kernels.rounding import Floats
 from biatt.machine.compiled import compiled
 
 
@@ -81,7 +82,7 @@ def query_forward(
                 fed = attended.soft[row_at(sentences, i, step - 1, options.backwards)]
                 for k in range(3 * h):
                     row[k] += fed[k]
-        gru_step(inputs, weights.U_candidate, sentences, step, running, options, arrays, saved)
+        gru_step(inputs, None, weights.U_candidate, sentences, step, running, options, arrays, saved)
         multiply(arrays.state, weights.U_gates, arrays.products, running, True)
         for i in range(running):
             p, root = row_at(sentences, i, step, options.backwards), sentences.memory_starts[i]

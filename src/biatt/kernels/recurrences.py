@@ -19,8 +19,9 @@ from biatt.kernels import query as query_kernels
 from biatt.kernels.attention import Attended, AttentionGradients, Lookup
 from biatt.kernels.elements import CLAMPED
 from biatt.kernels.gru import GruGradients, Options, Recurrent, Sentences, States, Transposed
-from biatt.kernels.products import Floats, pack
+from biatt.kernels.products import pack
 from biatt.kernels.query import OutputGradients, QueryGradients, TransposedQuery
+from biatt.kernels.rounding import Floats
 from biatt.machine.threads import run
 
 Lengths = NDArray[np.int32]
@@ -88,7 +89,7 @@ def gru(
 
     def recur(k: int, sentences: Sentences) -> None:
         options = Options(directions[k] == "r", True, np.float32(limit))
-        gru_kernels.gru_forward(inputs[k], recurrent[k], sentences, options, _states_of(saved, k))
+        gru_kernels.gru_forward(inputs[k], None, recurrent[k], sentences, options, _states_of(saved, k))
 
     _run_directions(before, recur, None, d, lengths, threads)
     return saved

@@ -1,8 +1,9 @@
 """A cache of what the first layer of the memory computes for a token before its recurrence.
 
 x and W x + b depend on the token's rows of E alone, and most tokens of a text occur again and again: words of
-a sentence, and even more so the characters of a text. A cache is emptied when it is full. The products of a
-row do not depend on the rows beside it (`products.py`), so the cache changes no bit of a result.
+a sentence, and even more so the characters of a text. The recurrence reads W x + b where it lies in the
+cache. A cache is emptied before a batch that it may have no room for. The products of a row do not depend on
+the rows beside it (`products.py`), so the cache changes no bit of a result.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ from numpy.typing import NDArray
 
 from biatt.kernels.components import PackedGru
 from biatt.kernels.elements import embed, leaky
-from biatt.kernels.products import Floats, affine, empty_products, multiply
+from biatt.kernels.products import Numbers, affine, empty_products, multiply
+from biatt.kernels.rounding import Floats
 from biatt.machine.compiled import compiled
 
-NUMBERS = 1 << 21  # that a cache holds, about: 8 MB
+NUMBERS = 3 << 20  # that a cache has room for, about: 12 MB
 LONGEST = 23  # rows of a token that is found again
 BLOCK = 256  # tokens that are looked up at once
 
@@ -36,20 +38,13 @@ class TokenWeights(NamedTuple):
     """The weights between the rows of E and the recurrence; P is packed."""
 
     table: Floats
-    P: Floats
+    P: Numbers
     P_bias: Floats
 
 
-class FirstInputs(NamedTuple):
-    """x (M, h) and W x + b (2, M, 3h) of every position."""
-
-    x: Floats
-    inputs: Floats
-
-
-def empty_cache(hidden: int, packed_width: int) -> TokenCache:
-    """`packed_width` is that of a product with W, which is at least 3h."""
-    capacity = max(BLOCK, NUMBERS // (hidden + 2 * packed_width))
+def empty_cache(hidden: int, packed_width: int, *, positions: int) -> TokenCache:
+    """With room for a batch of these positions. `packed_width` is that of a product with W, at least 3h."""
+    capacity = max(positions, NUMBERS // (hidden + 2 * packed_width))
     return TokenCache(
         np.zeros(1, np.int64),
         np.zeros(1 << (2 * capacity - 1).bit_length(), np.int32),
@@ -66,31 +61,28 @@ def first_inputs(
     weights: TokenWeights,
     layer: PackedGru,
     cache: TokenCache,
-    out: FirstInputs,
-) -> None:
-    """Fill `out`, from the cache where it has the token, and add the other tokens to the cache."""
-    numbers, new = np.empty(BLOCK, np.int64), np.empty(BLOCK, np.int64)
-    for start in range(0, len(out.x), BLOCK):
-        end = min(start + BLOCK, len(out.x))
-        if cache.tokens[0] + end - start > len(cache.bags):
-            cache.tokens[0] = 0
-            cache.slots[:] = 0
+    x: Floats,
+) -> NDArray[np.int64]:
+    """Fill x (M, h), and return the token number of every position: the place of its W x + b in the cache.
+
+    The cache has room for all positions.
+    """
+    numbers, new = np.empty(len(x), np.int64), np.empty(BLOCK, np.int64)
+    if cache.tokens[0] + len(x) > len(cache.bags):
+        cache.tokens[0] = 0
+        cache.slots[:] = 0
+    for start in range(0, len(x), BLOCK):
         first, news = cache.tokens[0], 0
-        for i in range(start, end):
-            number = find_or_add(rows, offsets[i], offsets[i + 1], cache)
-            numbers[i - start] = number
-            if number == first + news:
+        for i in range(start, min(start + BLOCK, len(x))):
+            numbers[i] = find_or_add(rows, offsets[i], offsets[i + 1], cache)
+            if numbers[i] == first + news:
                 new[news] = i
                 news += 1
         add_tokens(rows, offsets, new[:news], first, weights, layer, cache)
-        for i in range(start, end):
-            number = numbers[i - start]
-            for j in range(out.x.shape[1]):
-                out.x[i, j] = cache.x[number, j]
-            for k in range(2):
-                row, cached = out.inputs[k, i], cache.inputs[k, number]
-                for j in range(len(row)):
-                    row[j] = cached[j]
+    for i in range(len(x)):
+        for j in range(x.shape[1]):
+            x[i, j] = cache.x[numbers[i], j]
+    return numbers
 
 
 @compiled

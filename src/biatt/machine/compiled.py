@@ -69,13 +69,15 @@ LANES = _lanes()
 REGISTERS = 16 if llvm.get_process_triple().startswith("x86") and LANES < 16 else 32  # that hold vectors
 
 
+# Python's check for division by zero is a branch in every loop that divides; numpy's rules need none.
+# Each kernel takes in all that it calls: where several kernels had a copy of a function, calls could be
+# linked to any of the copies, which round differently, depending on what a process loads first.
+INLINED: Any = {"nogil": True, "error_model": "numpy", "forceinline": True}
+
+
 def compiled(function: Callable[..., T], **options: Any) -> Callable[..., T]:
     """The function as machine code, made at its first call; it runs without Python's global lock."""
-    # Python's check for division by zero is a branch in every loop that divides; numpy's rules need none.
-    # Each kernel takes in all that it calls: where several kernels had a copy of a function, calls could be
-    # linked to any of the copies, which round differently, depending on what a process loads first.
-    options = {"nogil": True, "error_model": "numpy", "forceinline": True, **options}
-    dispatcher: Any = numba.njit(**options)(function)
+    dispatcher: Any = numba.njit(**{**INLINED, **options})(function)
     if hasattr(dispatcher, "_cache"):  # not with NUMBA_DISABLE_JIT
         dispatcher._cache = KernelCache(function)
     kernel: Callable[..., T] = dispatcher

@@ -18,8 +18,8 @@ from torch.autograd import Function
 
 from biatt.encoding.vocabulary import Indices
 from biatt.kernels import recurrences
-from biatt.kernels.products import Floats
 from biatt.kernels.recurrences import GruWeights, LookupWeights
+from biatt.kernels.rounding import Floats
 from biatt.machine.threads import one_matrix_thread
 from biatt.network.operations import GruTensors, LookupTensors, Operations
 

@@ -15,7 +15,7 @@ from torch.optim.adam import adam
 
 from biatt.config import TrainingConfig
 from biatt.kernels.adam import step_all, step_rows, sum_of_squares
-from biatt.kernels.products import Floats
+from biatt.kernels.rounding import Floats
 from biatt.machine.threads import run
 from biatt.network.model import TUNED_ENCODER
 
