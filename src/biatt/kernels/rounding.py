@@ -1,9 +1,10 @@
 """Matrices and rows of numbers as whole numbers times a scale, so that a product of both is exact.
 
 A processor multiplies and adds twice as many 16-bit whole numbers at once as 32-bit ones with a point. Each
-column of a matrix and each row that it is multiplied with has a scale of its own. Rows keep 12 bits and a
-sign; columns keep as many as leave a sum of 32 bits no chance to overflow, which is 12 to 15. What that does
-to the accuracy of parsing is in `docs/speed.md`. Training does not round.
+column of a matrix and each row that it is multiplied with has a scale of its own. Rows keep 14 bits and a
+sign; columns keep as many as leave a sum of 32 bits no chance to overflow, which is 10 to 15. Rows need more:
+a few numbers of a row can be much larger than the others, and the rounding of a weight averages out over
+the inputs. What that does to trees is in `docs/speed.md`. Training does not round.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float32]
 
-ROW_LIMIT = np.float32(4095)  # of a row's whole numbers
+ROW_LIMIT = np.float32(16383)  # of a row's whole numbers
 COLUMN_LIMIT = 32767
 LARGEST_SUM = 2**31 - 2**16  # of a product, with room for the rounding of a scale
 INPUTS = 8  # the number of inputs is a multiple of this
