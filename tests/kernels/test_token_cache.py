@@ -31,7 +31,7 @@ def encoder() -> PackedEncoder:
 
 def check(packed: PackedEncoder, batch: Batch) -> None:
     """The first layer has the same bits as embeddings and memory without a cache."""
-    x, m = packed.first_layer(batch, None, batch.words + 1)
+    x, m = packed.first_layer(batch, None, batch.words + 1, with_x=True)
     expected = packed.embed(batch, np.empty((0, CONFIG.hidden), np.float32))
     assert np.array_equal(x, expected[:, : CONFIG.hidden])
     assert np.array_equal(m, packed.encode(expected, 0, batch.words + 1))
@@ -52,6 +52,13 @@ def test_cache_changes_no_bit(batches: list[list[list[list[int]]]]) -> None:
         check(packed, collate([encoded(words, [0] * len(words), [0] * len(words)) for words in sentences]))
         seen |= {(0,)} | {tuple(bag) for words in sentences for bag in words}
         assert tokens(packed) == len(seen)
+
+
+def test_x_is_left_out_where_nothing_reads_it() -> None:
+    packed, batch = encoder(), collate(random_sentences([3, 2]))
+    x, m = packed.first_layer(batch, None, batch.words + 1, with_x=False)
+    assert not len(x)
+    assert np.array_equal(m, packed.first_layer(batch, None, batch.words + 1, with_x=True)[1])
 
 
 def test_full_cache_is_emptied(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -41,7 +41,7 @@ class FusedLabeller(FusedEncoder[EncoderComponents]):
         """(N, kinds): the best label of every kind."""
         components = self.components(batch)
         with ignore_false_alarms():
-            _, m = components.first_layer(batch, None, batch.words + 1)
+            _, m = components.first_layer(batch, None, batch.words + 1, with_x=False)
             for layer in range(1, self.config.layers):
                 m = components.encode(m, layer, batch.words + 1)
             scores = components.product(m[word_positions(batch.words)], "out") + self.weights["out_bias"]

@@ -125,7 +125,8 @@ def round_rows(a: Floats, inputs: int, rows: int) -> tuple[NDArray[np.int16], Fl
     for i in range(rows):
         row, whole, bits = a[i], numbers[i], np.int32(0)
         for k in range(inputs):  # numbers without a sign are in the order of their bits
-            bits = max(bits, _bits_of_float(row[k]) & np.int32(0x7FFFFFFF))  # type: ignore[call-arg]
+            size = np.int32(_bits_of_float(row[k]) & np.int32(0x7FFFFFFF))  # type: ignore[call-arg]
+            bits = np.int32(max(bits, size))  # else numba would compare 64 bits
         largest: np.float32 = _float_from_bits(bits)  # type: ignore[call-arg]
         largest = LEAST if largest < LEAST else largest
         factor = ROW_LIMIT / largest

@@ -41,7 +41,7 @@ class EncoderComponents(Protocol):
     """The methods of `PlainEncoder` and `PackedEncoder`."""
 
     def first_layer(
-        self, batch: Batch, summand: Floats | None, lengths: Indices
+        self, batch: Batch, summand: Floats | None, lengths: Indices, *, with_x: bool
     ) -> tuple[Floats, Floats]: ...
     def encode(self, x: Floats, layer: int, lengths: Indices) -> Floats: ...
     def product(self, x: Floats, name: str) -> Floats: ...
@@ -149,14 +149,15 @@ class FusedNetwork(FusedEncoder[NetworkComponents]):
         w, words = self.weights, batch.words
         components = self.components(batch)
         is_word = word_positions(words)
-        x, m = components.first_layer(*self._with_summand(batch, is_word), words + 1)
+        reads_m = self.config.query_input == "memory"
+        x, m = components.first_layer(*self._with_summand(batch, is_word), words + 1, with_x=not reads_m)
         label_scores = None
         if self.config.tags:
             label_scores = self._add_tags(components, m, batch, is_word)
         for k in range(1, self.config.layers):
             m = components.encode(m, k, words + 1)
         of_words = m[is_word]
-        x = of_words if self.config.query_input == "memory" else x[is_word]
+        x = of_words if reads_m else x[is_word]
         q, log_a, soft = components.attend(x, m, words)
         logits = components.relations(q, soft)
         layer = None

@@ -56,13 +56,15 @@ class PackedEncoder:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state, _caches=local())  # another process has caches of its own
 
-    def first_layer(self, batch: Batch, summand: Floats | None, lengths: Indices) -> tuple[Floats, Floats]:
-        """x (M, …) and the states of the memory's first layer, (M, 2h)."""
+    def first_layer(
+        self, batch: Batch, summand: Floats | None, lengths: Indices, *, with_x: bool
+    ) -> tuple[Floats, Floats]:
+        """x (M, …), or nothing of it, and the states of the memory's first layer, (M, 2h)."""
         if summand is not None:
             x = self.embed(batch, summand)
             return x, self.encode(x, 0, lengths)
         layer, bias, positions = self.memory[0], self.weights["P_bias"], len(batch.offsets) - 1
-        x, cache = np.empty((positions, len(bias)), np.float32), self._cache(positions)
+        x, cache = np.empty((positions if with_x else 0, len(bias)), np.float32), self._cache(positions)
         weights = TokenWeights(self.table, self.P, bias)
         places = first_inputs(batch.rows, batch.offsets, weights, layer, cache, x)
         (sentences,) = sentence_groups(lengths, 1)

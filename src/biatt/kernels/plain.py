@@ -47,7 +47,9 @@ class PlainEncoder:
         products = rounded_rows(x) @ self.matrix(name)
         return products if products.ndim == 2 else products.sum(0)
 
-    def first_layer(self, batch: Batch, summand: Floats | None, lengths: Indices) -> tuple[Floats, Floats]:
+    def first_layer(
+        self, batch: Batch, summand: Floats | None, lengths: Indices, *, with_x: bool
+    ) -> tuple[Floats, Floats]:
         """x (M, h) and the states of the memory's first layer, (M, 2h)."""
         x = self.embed(batch, summand)
         return x, self.encode(x, 0, lengths)

@@ -63,17 +63,18 @@ def first_inputs(
     cache: TokenCache,
     x: Floats,
 ) -> NDArray[np.int64]:
-    """Fill x (M, h), and return the token number of every position: the place of its W x + b in the cache.
+    """The token number of every position: the place of its W x + b in the cache, which has room for all.
 
-    The cache has room for all positions.
+    Fills x, which is (M, h), or has no rows.
     """
-    numbers, new = np.empty(len(x), np.int64), np.empty(BLOCK, np.int64)
-    if cache.tokens[0] + len(x) > len(cache.bags):
+    count = len(offsets) - 1
+    numbers, new = np.empty(count, np.int64), np.empty(BLOCK, np.int64)
+    if cache.tokens[0] + count > len(cache.bags):
         cache.tokens[0] = 0
         cache.slots[:] = 0
-    for start in range(0, len(x), BLOCK):
+    for start in range(0, count, BLOCK):
         first, news = cache.tokens[0], 0
-        for i in range(start, min(start + BLOCK, len(x))):
+        for i in range(start, min(start + BLOCK, count)):
             numbers[i] = find_or_add(rows, offsets[i], offsets[i + 1], cache)
             if numbers[i] == first + news:
                 new[news] = i
@@ -125,7 +126,6 @@ def add_tokens(
     """Compute the tokens at these positions, which are numbered from `first` on."""
     count = len(positions)
     sums, x = np.empty((count, weights.table.shape[1]), np.float32), empty_products(count, weights.P)
-    inputs = empty_products(count, layer.W[0])
     for i in range(count):
         embed(weights.table, rows, offsets[positions[i] : positions[i] + 2], sums[i : i + 1])
     multiply(sums, weights.P, x, count, True)
@@ -134,7 +134,4 @@ def add_tokens(
         for j in range(cache.x.shape[1]):
             cache.x[first + i, j] = x[i, j]
     for k in range(2):
-        affine(x, layer.W[k], layer.bias[k], inputs)
-        for i in range(count):
-            for j in range(inputs.shape[1]):
-                cache.inputs[k, first + i, j] = inputs[i, j]
+        affine(x, layer.W[k], layer.bias[k], cache.inputs[k, first : first + count])

@@ -100,7 +100,8 @@ def call_kernels() -> None:
     labeller = FusedLabeller(settings, labels, _random(shapes), rows=ROWS)
     labeller.best(batch)
     summand = np.zeros((len(batch.offsets) - 1, settings.model.hidden), np.float32)
-    labeller.pack().first_layer(batch, summand, batch.words + 1)  # as in networks with word vectors
+    # As in networks with word vectors.
+    labeller.pack().first_layer(batch, summand, batch.words + 1, with_x=True)
 
 
 def _random(
