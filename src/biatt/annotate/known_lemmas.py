@@ -24,6 +24,7 @@ LEAST_SHARE = 0.3  # of the words with a form that must have a lemma for it to b
 MARGIN = 4.0  # rules that are tried for a word may score lower than the best rule by this
 ENDING = 3  # letters
 MOST_CAPITALS = 0.05  # of the lemmas with a tag that may have capitals if all others are in lower case
+REMEMBERED_WORDS = 20_000  # forms with a tag whose only lemma is cached
 NO_LEMMA = lemmas.constant(EMPTY)  # the rule for words that have no lemma in the treebank
 
 Table = Mapping[str, Mapping[str, Sequence[str]]]  # UPOS → form → lemmas, the most frequent first
@@ -44,6 +45,7 @@ class KnownLemmas:
 
     def __init__(self, table: Table) -> None:
         self.table = table
+        self._only: dict[tuple[str, str], str | None] = {}  # what `only` gave
         self._of_tag: dict[str, LemmasOfTag] = {}  # made when an unknown form with the tag comes
 
     @classmethod
@@ -78,8 +80,14 @@ class KnownLemmas:
 
     def only(self, form: str, upos: str) -> str | None:
         """The lemma of a known form that has no other; it needs no scores."""
-        known = self._known(form, upos)
-        return known[0] if len(known) == 1 else None
+        try:
+            return self._only[form, upos]
+        except KeyError:
+            known = self._known(form, upos)
+            if len(self._only) >= REMEMBERED_WORDS:
+                self._only.clear()
+            lemma = self._only[form, upos] = known[0] if len(known) == 1 else None
+            return lemma
 
     def _known(self, form: str, upos: str) -> Sequence[str]:
         forms = self.table.get(upos)

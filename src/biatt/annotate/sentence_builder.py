@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biatt.annotate.multiword import Multiword
-from biatt.data.columns import MISC
 from biatt.data.graphemes import joined
 from biatt.data.places import Places
 from biatt.data.sentence import NO_FILE, TEXT, Sentence
@@ -20,7 +19,7 @@ from biatt.encoding.vocabulary import Indices
 INSIDE, TOKEN_END, SENTENCE_END = range(3)  # what ends at a character
 LONGEST_SENTENCE = 1000  # words: a text without any end of sentence is cut here
 
-OTHER_COLUMNS = ["_"] * 8  # all but number and form
+NO_TAGS = ["_"] * 7  # from the lemma to DEPS
 
 _IS_SPACE = np.array([chr(code).isspace() for code in range(0x3002)])  # no later character is
 
@@ -122,14 +121,14 @@ class SentenceBuilder:
         return len(self.rows)
 
     def add(self, token: str, words: Sequence[str], *, misc: str, space_after: bool) -> None:
+        rows = self.rows
         if len(words) > 1:
-            span = f"{self.size + 1}-{self.size + len(words)}"
-            self.verbatim.append((self.size, "\t".join([span, token, *"_______", misc])))
+            span = f"{len(rows) + 1}-{len(rows) + len(words)}"
+            self.verbatim.append((len(rows), "\t".join([span, token, *NO_TAGS, misc])))
+            misc = "_"
         for word in words:
-            self.rows.append([str(len(self.rows) + 1), word, *OTHER_COLUMNS])
-        if len(words) == 1:
-            self.rows[-1][MISC] = misc
-        self.text.append(token + (" " if space_after else ""))
+            rows.append([str(len(rows) + 1), word, *NO_TAGS, misc])
+        self.text.append(token + " " if space_after else token)
 
     def sentence(self) -> Sentence:
         self.verbatim.insert(0, (0, TEXT + "".join(self.text).rstrip()))

@@ -146,7 +146,8 @@ def gru_step(
     for i in range(running):
         p = row_at(sentences, i, step, options.backwards)
         at = p if options.keep else i
-        saved.previous[at] = state[i]
+        if options.keep:
+            saved.previous[p] = state[i]
         row = inputs[p if places is None else places[p]]
         gates(row, arrays.products[i], state[i], saved.r[at], saved.z[at], arrays.reset_state[i])
     multiply(arrays.reset_state, U_candidate, product, running, True)
@@ -162,11 +163,10 @@ def gates(row: Floats, products: Floats, state: Floats, r: Floats, z: Floats, re
     """r and z from W x + b and h U; and r ⊙ h."""
     h = len(state)
     for k in range(h):
-        r[k] = ONE / (ONE + exp(-(row[k] + products[k])))
-    for k in range(h):
+        reset = ONE / (ONE + exp(-(row[k] + products[k])))
+        r[k] = reset
         z[k] = ONE / (ONE + exp(-(row[h + k] + products[h + k])))
-    for k in range(h):
-        reset_state[k] = r[k] * state[k]
+        reset_state[k] = reset * state[k]
 
 
 @compiled_fast
@@ -178,10 +178,11 @@ def update(
     for k in range(h):
         x = row[2 * h + k] + product[k]
         x = max(x, SLOPE * x)
-        c[k] = min(max(x, -limit), limit)
-    for k in range(h):
-        state[k] = z[k] * state[k] + (ONE - z[k]) * c[k]
-        out[k] = state[k]
+        x = min(max(x, -limit), limit)
+        c[k] = x
+        x = z[k] * state[k] + (ONE - z[k]) * x
+        state[k] = x
+        out[k] = x
 
 
 @compiled
