@@ -67,6 +67,13 @@ def exp_doubled(values: Floats, out: Floats) -> None:
         result[i] = exp(min(max(np.float32(2) * flat[i], -EXPONENT_LIMIT), EXPONENT_LIMIT))
 
 
+@compiled
+def copy_row(numbers: Floats, out: Floats) -> None:
+    """As many numbers as `out` has; numba's own assignment takes several times as long for short rows."""
+    for k in range(len(out)):
+        out[k] = numbers[k]
+
+
 @compiled_fast
 def embed(table: Floats, rows: NDArray[np.int32], offsets: NDArray[np.int32], out: Floats) -> None:
     """The sum of each token's rows of E."""

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biatt.data.scores import SLOPE
-from biatt.kernels.elements import ONE, ZERO, exp
+from biatt.kernels.elements import ONE, ZERO, copy_row, exp
 from biatt.kernels.products import Packed, empty_products, multiply
 from biatt.kernels.rounding import Floats
 from biatt.machine.compiled import compiled, compiled_fast
@@ -147,7 +147,7 @@ def gru_step(
         p = row_at(sentences, i, step, options.backwards)
         at = p if options.keep else i
         if options.keep:
-            saved.previous[p] = state[i]
+            copy_row(state[i], saved.previous[p])
         row = inputs[p if places is None else places[p]]
         gates(row, arrays.products[i], state[i], saved.r[at], saved.z[at], arrays.reset_state[i])
     multiply(arrays.reset_state, U_candidate, product, running, True)
@@ -236,12 +236,12 @@ def gru_step_backward(
     for i in range(running):
         p = row_at(sentences, i, step, options.backwards)
         update_backward(d[i, :h], saved, p, options.limit, gradients.inputs[p])
-        d_gates[i, :h] = gradients.inputs[p, 2 * h :]  # borrowed as the product's contiguous input
+        copy_row(gradients.inputs[p, 2 * h :], d_gates[i, :h])  # borrowed as the product's contiguous input
     multiply(d_gates, weights.U_candidate, d_reset, running, True)
     for i in range(running):
         p = row_at(sentences, i, step, options.backwards)
         reset_backward(d[i, :h], d_reset[i], saved, p, gradients.inputs[p])
-        d_gates[i] = gradients.inputs[p, : 2 * h]
+        copy_row(gradients.inputs[p], d_gates[i])
     multiply(d_gates, weights.U_gates, d, running, False)
 
 

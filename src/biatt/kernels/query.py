@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from biatt.kernels.attention import Attended, AttentionGradients, Lookup, attend_backward, look_up
+from biatt.kernels.elements import copy_row
 from biatt.kernels.gru import (
     GruGradients,
     Options,
@@ -134,7 +135,7 @@ def query_backward(
                 lookup, sentences.memory_starts[i], p, attended, d_outputs.log_a, d_outputs.soft, ds[: n + 1],
                 attention_gradients,
             )  # fmt: skip
-            queries[i] = gradients.queries[p]
+            copy_row(gradients.queries[p], queries[i])
             for k in range(h):
                 arrays.state[i, k] += d_outputs.states[p, k]
         multiply(queries, weights.D, arrays.state, running, False)
