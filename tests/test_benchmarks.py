@@ -108,11 +108,11 @@ def test_quick_run_draws_a_plot(quick: Path) -> None:
 
 
 @pytest.mark.slow
-def test_both_paths_give_the_same_trees(quick: Path) -> None:
+def test_both_paths_give_nearly_the_same_trees(quick: Path) -> None:
     found = json.loads((quick / "results.json").read_text(encoding="utf-8"))["agreement"]
     assert found["words"] > 100
-    # Rounding differs between the paths and may decide between heads that are equally good.
-    assert found["different_heads"] + found["different_relations"] <= 2
+    # One path rounds products, which decides between heads that are nearly as good: the network is untrained.
+    assert found["different_heads"] + found["different_relations"] <= found["words"] / 10
 
 
 def test_treebank_without_files_is_refused_in_one_sentence(
