@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -18,30 +19,14 @@ from biatt.network.model import Dropout
 from biatt.training import processes
 from biatt.training.processes import Processes, SeveralProcesses
 from biatt.training.records import read_records
-from commands import ENVIRONMENT
+from commands import ENVIRONMENT, invoke
 from trainings import LARGER, contents, small_run
+from two_processes import ForkedPairs
 
 SETTINGS = [
     *("hidden=4", "epochs=2", "least_batches=0", "affixes=1", "layers=1", "pair_hidden=2", "dropout=0.3"),
     *("tokeniser.hidden=4", "tokeniser.epochs=1", "tokeniser.least_batches=0", "tokeniser.noise=0.5"),
 ]
-# One of the processes kills itself before a step of the optimiser, counted over all networks.
-DYING = """
-import os, signal
-from biatt.cli import main
-from biatt.training.optimiser import Adam
-
-step, steps = Adam.step, []
-
-def dying(*arguments):
-    steps.append(1)
-    if os.environ["RANK"] == os.environ["DYING"] and len(steps) == int(os.environ["STEPS"]):
-        os.kill(os.getpid(), signal.SIGKILL)
-    step(*arguments)
-
-Adam.step = dying
-main()
-"""
 
 
 @pytest.mark.parametrize("sentences", [1, 2, 7])
@@ -99,10 +84,14 @@ def grad_of(parameter: torch.nn.Parameter) -> torch.Tensor | None:
     return None if parameter.grad is None else parameter.grad.to_dense().clone()
 
 
-def torchrun(*arguments: object, count: int = 2, **variables: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(count)]
-    environment = {**ENVIRONMENT, "OMP_NUM_THREADS": "1", **{k: str(v) for k, v in variables.items()}}
-    return subprocess.run([*command, *map(str, arguments)], capture_output=True, text=True, env=environment)
+ONE_THREAD = {**ENVIRONMENT, "OMP_NUM_THREADS": "1"}  # in each process, as torchrun has it
+
+
+@pytest.fixture(scope="module")
+def forked() -> Iterator[ForkedPairs]:
+    pairs = ForkedPairs(ONE_THREAD)
+    yield pairs
+    pairs.close()
 
 
 def options(treebank: Path, out: Path) -> list[object]:
@@ -116,9 +105,11 @@ def sentences_in(errors: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def by_two(treebank: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A pipeline that two processes have trained."""
+    """A pipeline that two processes have trained, which torchrun has started."""
     out = tmp_path_factory.mktemp("processes") / "two"
-    done = torchrun("-m", "biatt", *options(treebank, out))
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    command += ["-m", "biatt", *map(str, options(treebank, out))]
+    done = subprocess.run(command, capture_output=True, text=True, env=ONE_THREAD)
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("The model is in") == 1
     return out
@@ -127,10 +118,7 @@ def by_two(treebank: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.slow
 def test_two_processes_learn_what_one_learns(treebank: Path, by_two: Path, tmp_path: Path) -> None:
     one = tmp_path / "one"
-    subprocess.run(
-        [sys.executable, "-m", "biatt", *map(str, options(treebank, one))],
-        check=True, capture_output=True, env=ENVIRONMENT,
-    )  # fmt: skip
+    invoke(*options(treebank, one))
     assert {path.name for path in by_two.iterdir()} == {path.name for path in one.iterdir()}
     for part in (Path(), Path(TOKENISER)):
         curves = [[record["train_loss"] for record in read_records(out / part)] for out in (one, by_two)]
@@ -139,22 +127,21 @@ def test_two_processes_learn_what_one_learns(treebank: Path, by_two: Path, tmp_p
 
 @pytest.mark.slow
 def test_a_training_whose_processes_are_killed_resumes_to_the_same_bytes(
-    treebank: Path, by_two: Path, tmp_path: Path
+    treebank: Path, by_two: Path, forked: ForkedPairs, tmp_path: Path
 ) -> None:
-    script, out = tmp_path / "dying.py", tmp_path / "cut"
-    script.write_text(DYING, encoding="utf-8")
+    out = tmp_path / "cut"
     for dying, steps, resume in ((1, 3, []), (0, 4, ["--resume"])):
-        killed = torchrun(script, *options(treebank, out), *resume, DYING=dying, STEPS=steps)
+        killed = forked.run(*options(treebank, out), *resume, dying=dying, steps=steps)
         assert killed.returncode
-        assert len(sentences_in(killed.stderr)) <= 1  # none if torchrun ends the others before they notice
-    done = torchrun("-m", "biatt", *options(treebank, out), "--resume")
+        assert len(sentences_in(killed.stderr)) <= 1  # of the other process
+    done = forked.run(*options(treebank, out), "--resume")
     assert done.returncode == 0, done.stderr
     assert contents(out) == contents(by_two)
 
 
 @pytest.mark.slow
-def test_an_error_of_all_processes_is_one_sentence(treebank: Path, by_two: Path) -> None:
-    failed = torchrun("-m", "biatt", *options(treebank, by_two), "--resume", "--seed", "7")
+def test_an_error_of_all_processes_is_one_sentence(treebank: Path, by_two: Path, forked: ForkedPairs) -> None:
+    failed = forked.run(*options(treebank, by_two), "--resume", "--seed", "7")
     assert failed.returncode
     (sentence,) = sentences_in(failed.stderr)
     assert "other data, settings, seed or threads" in sentence
