@@ -51,16 +51,15 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def _one_torch_thread() -> Iterator[None]:
-    """Use one thread of torch: on networks as small as the tests', threads wait longer than they work."""
+def _one_torch_thread() -> None:
+    """Use one thread of torch: on networks as small as the tests', threads wait longer than they work.
+
+    It stays one: fixtures of a module train before this one is called, and where torch has been told to use
+    several threads, training cannot limit them.
+    """
     torch = sys.modules.get("torch")
-    if torch is None:
-        yield
-        return
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+    if torch is not None:
+        torch.set_num_threads(1)
 
 
 @pytest.fixture
