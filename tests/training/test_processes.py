@@ -1,9 +1,10 @@
-"""Training on several processes: the parts of a batch add up, and so do whole trainings."""
+"""Training on several processes: the parts of a batch add up, and so do whole trainings.
+
+`tests/test_docs.py` starts torchrun, which `two_processes.py` replaces here.
+"""
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -84,12 +85,9 @@ def grad_of(parameter: torch.nn.Parameter) -> torch.Tensor | None:
     return None if parameter.grad is None else parameter.grad.to_dense().clone()
 
 
-ONE_THREAD = {**ENVIRONMENT, "OMP_NUM_THREADS": "1"}  # in each process, as torchrun has it
-
-
 @pytest.fixture(scope="module")
 def forked() -> Iterator[ForkedPairs]:
-    pairs = ForkedPairs(ONE_THREAD)
+    pairs = ForkedPairs({**ENVIRONMENT, "OMP_NUM_THREADS": "1"})  # as torchrun has it
     yield pairs
     pairs.close()
 
@@ -104,12 +102,10 @@ def sentences_in(errors: str) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def by_two(treebank: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A pipeline that two processes have trained, which torchrun has started."""
+def by_two(treebank: Path, forked: ForkedPairs, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A pipeline that two processes have trained."""
     out = tmp_path_factory.mktemp("processes") / "two"
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    command += ["-m", "biatt", *map(str, options(treebank, out))]
-    done = subprocess.run(command, capture_output=True, text=True, env=ONE_THREAD)
+    done = forked.run(*options(treebank, out))
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("The model is in") == 1
     return out
