@@ -40,6 +40,7 @@ ENDED = "nothing: it had ended"
 LONGEST_SECONDS = 600  # of a run; one that takes longer hangs
 PORT = 6399  # of Ray, for its runs
 OBJECT_STORE = 150 * 2**20  # bytes, of Ray
+DOCUMENTS = 120  # of the corpus
 
 
 def kill_training(options: argparse.Namespace, folder: Path) -> Progress:
@@ -72,7 +73,7 @@ def kill_ray(options: argparse.Namespace, folder: Path) -> Progress:
 def corpus(folder: Path, model: Path | str) -> Sequence[str]:
     lines = [
         json.dumps({"id": f"d{i}", "text": " ".join(" ".join(s.forms) for s in generate(8, seed=i))})
-        for i in range(120)
+        for i in range(DOCUMENTS)
     ]
     (folder / "corpus.jsonl").write_text("\n".join(lines))
     files = [str(folder / "corpus.jsonl"), "--output-dir", str(folder / "parsed"), "--model", str(model)]

@@ -24,6 +24,7 @@ import biatt
 from biatt.data.toy_treebank import generate
 
 THREADS = 8
+TEXTS = 40  # that are parsed by each
 CLIENTS = 4
 _parser_before_fork: biatt.Parser | None = None
 WARM_SHARE = 0.1  # of the words or the time, after which memory must not grow
@@ -33,7 +34,7 @@ def sharing(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     """The same texts in 8 threads at once, in a forked child and in a spawned one: trees as alone."""
     global _parser_before_fork
     nlp = _parser_before_fork = biatt.load(options.model)
-    texts = [" ".join(" ".join(s.forms) for s in generate(6, seed=seed)) for seed in range(40)]
+    texts = [" ".join(" ".join(s.forms) for s in generate(6, seed=seed)) for seed in range(TEXTS)]
     expected = _parsed(nlp, texts)
     with ThreadPoolExecutor(THREADS) as threads:
         of_threads = list(threads.map(lambda _: _parsed(nlp, texts), range(THREADS)))

@@ -43,9 +43,14 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def without_training(faults: ModuleType, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The sections parse with a random model instead of one that they train."""
+    """The sections parse less, with a random model instead of one that they train, and without kernels.
+
+    To load these is most of what a worker does that is killed before it has parsed much.
+    """
     for name in ("fault_disk", "fault_kills"):
         monkeypatch.setattr(importlib.import_module(name), "small_model", lambda _: model)
+    monkeypatch.setattr(importlib.import_module("fault_kills"), "DOCUMENTS", 20)
+    monkeypatch.setenv("BIATT_KERNELS", "plain")  # for the workers
 
 
 def options(**values: object) -> argparse.Namespace:
@@ -153,7 +158,10 @@ def test_limits_are_below_the_size_of_every_file(faults: ModuleType) -> None:
 
 
 @pytest.mark.slow
-def test_one_parser_can_be_shared(faults: ModuleType, model: Path, tmp_path: Path) -> None:
+def test_one_parser_can_be_shared(
+    faults: ModuleType, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(importlib.import_module("fault_memory"), "TEXTS", 10)
     found = faults.SECTIONS["sharing"](options(model=str(model)), tmp_path)
     assert found["correct"] == found["tried"] == 10
 
