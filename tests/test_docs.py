@@ -77,6 +77,8 @@ def treebank(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def in_shell(command: str, folder: Path) -> str:
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    if not re.search(r"\bbiatt train\b", command):  # parsing so little is faster without kernels
+        environment["BIATT_KERNELS"] = "plain"
     done = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", command],
         cwd=folder,
@@ -96,11 +98,11 @@ def needs_shell(line: str) -> bool:
 
 def run_commands(block: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Shell syntax needs a shell; plain commands run in this process, which is faster."""
-    lines = list(map(shortened, block.splitlines()))
-    if "<<" in block:  # text for a command, over several lines
-        in_shell("\n".join(lines), folder)
-        return
-    for line in lines:
+    text = re.search(r"^.* <<(\w+)\n.*?^\1$", block, re.MULTILINE | re.DOTALL)
+    if text:  # for a command, over several lines
+        in_shell(block[: text.end()], folder)
+        block = block[text.end() :].lstrip()
+    for line in map(shortened, block.splitlines()):
         if needs_shell(line):
             in_shell(line, folder)
             continue

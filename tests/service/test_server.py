@@ -24,7 +24,10 @@ from biatt.service.server import _listen, serve
 from services import toy_parser
 
 SOURCE = Path(__file__).parents[2] / "src"
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(SOURCE), "PYTHONUNBUFFERED": "1"}
+# Without compiled kernels, which take most of the time in which such a process starts.
+ENVIRONMENT = {
+    **os.environ, "PYTHONPATH": str(SOURCE), "PYTHONUNBUFFERED": "1", "BIATT_KERNELS": "plain",
+}  # fmt: skip
 MAIN = "import sys; sys.argv[0] = 'biatt'; from biatt.cli import main; main()"
 
 pytestmark = pytest.mark.slow

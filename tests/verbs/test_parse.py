@@ -13,7 +13,7 @@ import pytest
 
 import biatt
 from biatt.display.progress import ParseProgress
-from commands import biatt_process, invoke
+from commands import ENVIRONMENT, biatt_process, invoke
 
 
 @pytest.mark.slow
@@ -37,7 +37,8 @@ def test_train_parse_evaluate_info(data: Path, trained: Path, tmp_path: Path) ->
 
 
 @pytest.mark.slow
-def test_dash_is_standard_input_and_output(data: Path) -> None:
+def test_dash_is_standard_input_and_output(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(ENVIRONMENT, "BIATT_KERNELS", "plain")  # these processes have little to do
     named = biatt_process("parse", "--model", data / "model", data / "blank.conllu")
     piped = biatt_process(
         "parse", "--model", data / "model", "-", "-o", "-", input=(data / "blank.conllu").read_bytes()
@@ -148,7 +149,8 @@ def test_json_has_a_line_for_each_sentence(data: Path) -> None:
 
 
 @pytest.mark.slow
-def test_auto_says_on_standard_error_which_model_it_took() -> None:
+def test_auto_says_on_standard_error_which_model_it_took(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(ENVIRONMENT, "BIATT_KERNELS", "plain")  # these processes have little to do
     done = biatt_process("parse", "--model", "auto", input=b"The owl has seen the mouse.\n")
     assert done.returncode == 0
     assert done.stderr.startswith(b"biatt: <stdin>: model en (English)")
