@@ -19,11 +19,12 @@ from biatt.errors import BiattError, ConfigError, ModelError
 from biatt.models.encoder_folder import find_encoder
 from biatt.network.contextual import ContextualEncoder
 from biatt.parser import Parser
+from biatt.presets import of_pipeline
 from biatt.training import feature_cache
 from biatt.training.encoder import standardised
 from biatt.training.train import train
 from encoders import LAYERS, WIDTH, needs_transformers, write_encoder
-from trainings import SMALL, InterruptedAfter, contents
+from trainings import SMALL, SMALL_BEST, InterruptedAfter, contents
 from ways import ROUNDED
 
 pytestmark = [pytest.mark.slow, needs_transformers]
@@ -288,3 +289,10 @@ def test_constant_features_are_ignored() -> None:
     shift, factor = standardised([array[:3], array[3:]])
     np.testing.assert_allclose(shift, [[0, -2.5, -7]] * 2, atol=1e-6)
     np.testing.assert_allclose(factor, [[0, 1 / np.std([1, 2, 3, 4]), 0]] * 2, rtol=1e-5)
+
+
+def test_silver_text_does_not_go_with_an_encoder(treebank: Path, encoder: Path, tmp_path: Path) -> None:
+    config = with_settings(of_pipeline(SMALL_BEST), ["gold_epochs=1"])
+    with pytest.raises(ConfigError, match="contextual encoder cannot be trained on silver text"):
+        train(treebank, out=tmp_path / "m", config=config, silver=["x"], encoder=encoder)
+    assert not (tmp_path / "m").exists()

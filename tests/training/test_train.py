@@ -29,7 +29,6 @@ from biatt.parser import load
 from biatt.presets import of_pipeline
 from biatt.training.train import train
 from builders import random_parser
-from encoders import write_encoder
 from trainings import (
     SMALL,
     SMALL_BEST,
@@ -576,14 +575,6 @@ def test_settings_without_effect_are_refused(treebank: Path, tmp_path: Path, set
     config = with_settings(SMALL_BEST, [setting])
     with pytest.raises(ConfigError, match=f"{setting.partition('=')[0]} is about "):
         train(treebank, out=tmp_path / "m", config=config)
-    assert not (tmp_path / "m").exists()
-
-
-@pytest.mark.slow
-def test_silver_text_does_not_go_with_an_encoder(treebank: Path, tmp_path: Path) -> None:
-    encoder = write_encoder(tmp_path / "encoder")
-    with pytest.raises(ConfigError, match="contextual encoder cannot be trained on silver text"):
-        train(treebank, out=tmp_path / "m", config=WITH_SILVER, silver=["x"], encoder=encoder)
     assert not (tmp_path / "m").exists()
 
 
