@@ -67,7 +67,7 @@ def test_steps_follow_each_other_and_are_not_repeated(
 ) -> None:
     data, runs = tmp_path / "data", tmp_path / "runs"
     data.mkdir()
-    for seed, (split, size) in enumerate({"train": 12, "dev": 250, "test": 12}.items()):
+    for seed, (split, size) in enumerate({"train": 12, "dev": 200, "test": 12}.items()):
         write(generate(size, seed=seed), data / f"x-{split}.conllu")
     sentences = generate(6, seed=7)
     (data / "amalgum.tokens.txt.xz").write_text("".join(" ".join(s.forms) + "\n" for s in sentences))
