@@ -15,12 +15,14 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from run import save
+from run import commit, cpu_name, save
 from timing import interleaved, throughput
-from workload import FULL, prepare
+from versions import PROCESSOR
+from workload import FULL, prepare, untrained
 
 from biatt.data.conll import write
 from biatt.errors import BiattError
+from biatt.presets import PRESETS
 
 HERE = Path(__file__).parent
 # The package of each, and what pip must install with it; cheap ones first, as time may run out.
@@ -47,12 +49,23 @@ def main() -> int:
             train = work.folder / "train.conllu"
             write(work.train, train)
             # In memory to in memory, like the peers; interleaving is not possible across environments.
-            run = {"biatt": lambda: deque(work.fused.parse(work.sentences), maxlen=0)}
-            own = interleaved(run, repeats=options.repeats)["biatt"]
+            fast = untrained(PRESETS["fast"], work.train, seed=work.seed)
+            own = interleaved(
+                {
+                    name: lambda parser=parser: deque(parser.parse(work.sentences), maxlen=0)  # type: ignore[misc]
+                    for name, parser in (("biatt", work.fused), ("biatt_fast", fast))
+                },
+                repeats=options.repeats,
+            )
+            about = {"version": version("biatt"), "repeats": work.repeats}
             results: dict[str, Any] = {
-                "biatt": {"version": version("biatt"), **throughput(own, work.words), "repeats": work.repeats}
+                name: {**about, **throughput(rounds, work.words)} for name, rounds in own.items()
             }
-            for peer in PEERS:
+            conditions = {"commit": commit(), "cpu": cpu_name(), "load": os.getloadavg()[0]}
+            results["conditions"] = conditions | {
+                name: os.environ[name] for name in PROCESSOR if name in os.environ
+            }
+            for peer in options.peers:
                 print(peer, file=sys.stderr, flush=True)
                 left = deadline - time.perf_counter()
                 results.update(measured(peer, python, train, work.dev, repeats=options.repeats, seconds=left))
@@ -98,6 +111,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--treebank", type=Path, required=True, help="as in run.py")
     parser.add_argument("--environment", type=Path, required=True, help="folder for the peers' environment")
     parser.add_argument("--model", type=Path, help="as in run.py")
+    parser.add_argument("--peers", nargs="+", choices=PEERS, default=PEERS, help="default: all")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=600, help="for all peers, installation included")
     parser.add_argument("--out", type=Path, default=HERE, help="folder of results.json")

@@ -49,7 +49,7 @@ def rounded_matrix(w: Floats) -> Floats:
 
 
 def rounded_rows(x: Floats) -> Floats:
-    """(…, inputs): rows as `round_rows` of `products.py` keeps them."""
+    """(…, inputs): rows as `elements.round_rows` keeps them."""
     largest = np.maximum(np.abs(x).max(-1, keepdims=True), LEAST)
     scaled = x * (ROW_LIMIT / largest)
     whole: Floats = np.trunc(scaled + np.copysign(np.float32(0.5), scaled)) * (largest / ROW_LIMIT)
