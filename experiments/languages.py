@@ -64,7 +64,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = _options(arguments)
     failed = []
     for code in options.codes or TREEBANKS:
-        settings = _settings(code, options.set)
+        settings = settings_of(code, options.set)
         result = next((item for item in read_results(options.results) if item["code"] == code), None)
         try:
             if result is None:
@@ -89,7 +89,7 @@ def main(arguments: list[str] | None = None) -> int:
     return 1 if failed else 0
 
 
-def _settings(code: str, others: Sequence[str]) -> list[str]:
+def settings_of(code: str, others: Sequence[str] = ()) -> list[str]:
     """Those of all languages, of this one and others, of which each replaces an earlier one of its name."""
     settings = (*SETTINGS, *TREEBANKS[code].settings, *others)
     return list({setting.partition("=")[0]: setting for setting in settings}.values())
@@ -136,10 +136,13 @@ def _sentences(treebank: Path, split: str) -> list[biatt.Sentence]:
     return list(map(with_spaces, sentences)) if sentences and lacks_spaces(sentences) else sentences
 
 
-def trained(files: dict[str, Path], model: Path, treebank: Treebank, settings: Sequence[str]) -> float | None:
+def trained(
+    files: dict[str, Path], model: Path, treebank: Treebank, settings: Sequence[str], *more: object
+) -> float | None:
     """Train a model, or go on with it; the processor time of all its trainings.
 
-    It is not known if one of them was killed together with this process.
+    `more` are further options of the training. The time is not known if one of the trainings was killed
+    together with this process.
     """
     resume = ["--resume"] if model.exists() else []
     before = _children_seconds()
@@ -149,7 +152,7 @@ def trained(files: dict[str, Path], model: Path, treebank: Treebank, settings: S
     try:
         _biatt(
             *("train", "--pipeline", "--train", files["train"], "--dev", files["dev"], "--output", model),
-            *("--licence", treebank.licence, *resume, "--set", *settings),
+            *("--licence", treebank.licence, *more, *resume, "--set", *settings),
         )
     finally:
         times.write_text(f"{earlier}{_children_seconds() - before:.1f}\n")
@@ -168,9 +171,9 @@ def _biatt(*arguments: object) -> None:
     subprocess.run([BIATT, *map(str, arguments)], check=True, env=environment)
 
 
-def measured(model: Path, files: dict[str, Path]) -> dict[str, Any]:
-    """F1 on test from raw text by the CoNLL 2018 evaluation, and words/s of processor time."""
-    parser, gold = Parser.load(model), list(biatt.read(files["test"], trees=True))
+def measured(model: Path, files: dict[str, Path], split: str = "test") -> dict[str, Any]:
+    """F1 from raw text by the CoNLL 2018 evaluation, and words/s of processor time."""
+    parser, gold = Parser.load(model), list(biatt.read(files[split], trees=True))
     text = raw_text(gold)
     require_compiled()
     deque(parser.parse(parser.split([text[:2000]])[0]), maxlen=0)  # compiles
@@ -178,7 +181,7 @@ def measured(model: Path, files: dict[str, Path]) -> dict[str, Any]:
     parsed = list(parser.parse(parser.sentences([text])))
     seconds, words = time.process_time() - started, sum(map(len, gold))
     train_words = sum(map(len, biatt.read(files["train"])))
-    return {"test": _scores(gold, parsed), "words/s": words / seconds, "training words": train_words}
+    return {split: _scores(gold, parsed), "words/s": words / seconds, "training words": train_words}
 
 
 def _scores(gold: list[biatt.Sentence], parsed: Any) -> dict[str, float]:

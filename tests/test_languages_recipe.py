@@ -101,9 +101,9 @@ def test_language_that_fails_is_named_and_the_others_go_on(
 
 
 def test_settings_of_a_language_replace_those_of_all(languages: ModuleType) -> None:
-    assert languages._settings("ga", ["epochs=2"]) == ["hidden=4", "epochs=2", *TINY[2:]]
-    assert languages._settings("ko", []) == [*TINY, "embedding=48", "tokeniser.embedding=24"]
-    assert languages._settings("ko", ["embedding=8"]) == [*TINY, "embedding=8", "tokeniser.embedding=24"]
+    assert languages.settings_of("ga", ["epochs=2"]) == ["hidden=4", "epochs=2", *TINY[2:]]
+    assert languages.settings_of("ko", []) == [*TINY, "embedding=48", "tokeniser.embedding=24"]
+    assert languages.settings_of("ko", ["embedding=8"]) == [*TINY, "embedding=8", "tokeniser.embedding=24"]
 
 
 def test_time_of_a_training_is_known_unless_a_part_of_it_was_killed(
