@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import groupby
+from itertools import accumulate, groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -199,8 +199,7 @@ def in_bytes(rows: Sequence[int]) -> bytes:
 def joined_bags(bags: Sequence[bytes]) -> tuple[Indices, Indices]:
     """The rows of all bags, one after the other, and the offsets of `Encoded`."""
     rows = np.frombuffer(b"".join(bags), np.int32)
-    offsets = np.zeros(len(bags) + 1, np.int32)
-    np.cumsum(list(map(len, bags)), out=offsets[1:])
+    offsets = np.fromiter(accumulate(map(len, bags), initial=0), np.int32, len(bags) + 1)
     offsets //= rows.itemsize
     return rows, offsets
 

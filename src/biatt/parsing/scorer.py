@@ -142,9 +142,11 @@ class Scorer:
         scores = self._scores([sentences[i] for i in with_words], [untagged[i] for i in with_words])
         score_of = dict(zip(with_words, scores, strict=True))
         for i, given in enumerate(sentences):
-            tagged, (of_sentence, best) = given, score_of.get(i, (None, None))
-            if self.tags and of_sentence and best is not None:
-                tagged = self.tags.write(given, best, untagged[i], of_sentence.label_scores)
+            of_sentence, best = score_of.get(i, (None, None))
+            if not (self.tags and of_sentence and best is not None):
+                yield given, of_sentence, untagged[i]
+                continue
+            tagged = self.tags.write(given, best, untagged[i], of_sentence.label_scores)
             result = tagged if retag else _without_new_features(given, tagged)
             yield result, of_sentence, untagged[i] if result is tagged else []
 
