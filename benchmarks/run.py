@@ -57,9 +57,6 @@ PARSING = "parsing"  # which the limit belongs to
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _options(arguments)
     path = options.out / "results.json"
-    if options.only and not path.is_file():
-        print(f"{path} does not exist: run without --only first.", file=sys.stderr)
-        return 2
     torch.set_num_threads(1)
     try:
         with tempfile.TemporaryDirectory() as folder, threadpool_limits(1, "blas"):
@@ -72,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 seed=options.seed,
             )
             if options.only:
-                results = json.loads(path.read_text(encoding="utf-8"))
+                results = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
                 for name in options.only:
                     if name == PARSING:
                         found, results["limit"] = sections.parsing(work)
@@ -86,7 +83,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     options.out.mkdir(parents=True, exist_ok=True)
     save(results, path)
-    plot(results["scaling"], options.out / "results.png")
+    if "scaling" in results:
+        plot(results["scaling"], options.out / "results.png")
     return 0
 
 

@@ -95,7 +95,8 @@ def test_one_section_can_be_measured_anew(
     after = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
     assert after["agreement"].pop("conditions").keys() == KEYS["conditions"]
     assert after == before
-    assert run(tmp_path / "nowhere") == 2
+    assert run(tmp_path / "new") == 0
+    assert json.loads((tmp_path / "new" / "results.json").read_text(encoding="utf-8")).keys() == {"agreement"}
 
 
 def test_every_section_is_in_the_readme() -> None:
