@@ -19,7 +19,7 @@ from biatt.kernels.products import Numbers, affine, empty_products, multiply
 from biatt.kernels.rounding import Floats
 from biatt.machine.compiled import compiled
 
-NUMBERS = 3 << 20  # that a cache has room for, about: 12 MB
+NUMBERS = 1 << 21  # that a cache has room for, about: 8 MB
 LONGEST = 23  # rows of a token that is found again
 BLOCK = 256  # tokens that are looked up at once
 
