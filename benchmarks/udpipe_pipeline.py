@@ -1,6 +1,8 @@
 """Train all of UDPipe 1 with its default settings and run it on raw text, in the peers' environment.
 
-Only what a treebank does not have is turned off: a single root in each sentence, or lemmas.
+Only what a treebank does not have is turned off: a single root in each sentence. While it trains, UDPipe
+evaluates with a setting of single roots that nothing has set, so it may crash unless they are called `root`:
+they are given that name, and their own again in what it writes.
 
     udpipe_pipeline.py TRAIN DEV RAW OUT
 
@@ -12,26 +14,28 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections import Counter
 from importlib.metadata import version
+from itertools import chain
 from pathlib import Path
+from typing import Any
 
 from peer_parsers import sentences_of
 from udpipe_models import read_sentences, train_model
 from ufal.udpipe import Pipeline, ProcessingError
 
 DEFAULTS = ""
+ROOT = "root"
 
 
 def main(train: str, dev: str, raw: str, out: str) -> None:
     started, error = time.process_time(), ProcessingError()
-    sentences = list(sentences_of(train))
-    several_roots = any([row[6] for row in rows].count("0") > 1 for rows in sentences)
+    roots = [[row[7] for row in rows if row[6] == "0"] for rows in sentences_of(train)]
+    several_roots = any(len(relations) > 1 for relations in roots)
     parser = "single_root=0" if several_roots else DEFAULTS  # else it would refuse the treebank
-    lemmas = any(row[2] != "_" for rows in sentences for row in rows)
-    tagger = DEFAULTS if lemmas else "provide_lemma=0"  # else it crashes on Danish
-    model, size = train_model(
-        read_sentences(train), read_sentences(dev), tokeniser=DEFAULTS, tagger=tagger, parser=parser
-    )
+    ((relation, _),) = Counter(chain(*roots)).most_common(1)
+    files = [renamed(read_sentences(path), relation, ROOT) for path in (train, dev)]
+    model, size = train_model(*files, tokeniser=DEFAULTS, tagger=DEFAULTS, parser=parser)
     spent = time.process_time() - started
     text = Path(raw).read_text(encoding="utf-8")
     pipeline, started = (
@@ -42,9 +46,21 @@ def main(train: str, dev: str, raw: str, out: str) -> None:
     seconds = time.process_time() - started
     if error.occurred():
         raise RuntimeError(error.message)
-    Path(out).write_text(parsed, encoding="utf-8")
-    about = {"version": version("ufal.udpipe"), "tagger": tagger, "parser": parser, "bytes": size}
+    rows = [line.split("\t") for line in parsed.split("\n")]
+    for row in rows:
+        if len(row) == 10 and row[7] == ROOT:
+            row[7] = relation
+    Path(out).write_text("\n".join(map("\t".join, rows)), encoding="utf-8")
+    about = {"version": version("ufal.udpipe"), "parser": parser, "bytes": size}
     print("\n" + json.dumps({**about, "training_cpu_seconds": spent, "cpu_seconds": seconds}))
+
+
+def renamed(sentences: list[Any], relation: str, name: str) -> list[Any]:
+    for sentence in sentences:
+        for word in list(sentence.words)[1:]:  # copies
+            if word.deprel == relation:
+                sentence.setHead(word.id, word.head, name)
+    return sentences
 
 
 if __name__ == "__main__":
