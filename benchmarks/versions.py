@@ -130,6 +130,9 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=HERE, help="folder of versions.json")
     options = parser.parse_args()
     before = [source.resolve() for source in options.before]
+    for source in before:
+        if not (source / "src" / "biatt").is_dir():  # Python would take the installed version in its place
+            parser.error(f"{source} has no folder src/biatt.")
     how = {"tasks": options.tasks, "repeats": options.repeats}
     results = compare(before, HERE.parent, options.model, options.treebank.resolve(), **how)
     names = {"after": commit(), "model": options.model, "repeats": options.repeats, "cpu": cpu_name()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from unicodedata import category
 
 import numpy as np
 import pytest
@@ -70,16 +71,39 @@ def test_windows_decide_about_every_character_once(monkeypatch: pytest.MonkeyPat
     assert sum((w.labels != -1).sum() for w in windows) == (labels != -1).sum()  # the margins teach nothing
 
 
+def bags(characters: Characters, paragraph: Paragraph) -> list[list[int]]:
+    """The rows of each character."""
+    rows, offsets = characters.encode(paragraph)
+    return [part.tolist() for part in np.split(rows, offsets[1:-1])]
+
+
+@examples(60)
+@given(st.lists(st.text("ab!\u00e9\uff01", min_size=1, max_size=25), min_size=1, max_size=5))
+def test_a_character_has_rows_for_itself_its_neighbours_and_its_chunk(chunks: list[str]) -> None:
+    characters = Characters.build([Paragraph(chunks[:2], [], [])], min_count=1)
+    row_of = {symbol: row for row, symbol in enumerate(characters.symbols, 1)}
+    expected = []
+    for chunk in chunks:
+        readable = "".join("!" if c == "\uff01" and f"c{c}" not in row_of else c for c in chunk)
+        for i, c in enumerate(readable):
+            before, after = f" {readable}"[i], f"{readable} "[i + 1]
+            symbols = [f"c{c}", f"k{category(c)}", f"l{before}{c}", f"r{c}{after}", f"t{before}{c}{after}"]
+            symbols += [f"w{readable}"] if len(chunk) <= 20 else []
+            expected.append([row_of[symbol] for symbol in symbols if symbol in row_of])
+    for _ in range(2):  # from symbols, then from what is remembered
+        assert bags(characters, Paragraph(chunks, [], [])) == expected
+
+
 def test_line_breaks_are_symbols_of_the_characters_beside_them() -> None:
     """Except where the lines may be wrapped: the next word would make a line longer than the longest."""
 
     def line_symbols(text: str) -> dict[int, set[str]]:
         paragraph = Paragraph.from_text(text)
         characters = Characters.build([paragraph], min_count=1)
-        plain = characters.encode(paragraph._replace(line_ends=[]))
+        plain = bags(characters, paragraph._replace(line_ends=[]))
         return {
             i: {characters.symbols[row - 1] for row in set(rows) - set(plain[i])}
-            for i, rows in enumerate(characters.encode(paragraph))
+            for i, rows in enumerate(bags(characters, paragraph))
             if rows != plain[i]
         }
 
@@ -116,9 +140,9 @@ def test_margin_makes_a_window_see_what_the_whole_text_sees(monkeypatch: pytest.
 
 def test_unknown_full_width_characters_are_read_as_half_width_ones() -> None:
     characters = Characters.build([Paragraph.from_text("ab! a＋b a+b")], min_count=1)
-    plain, full = (characters.encode(Paragraph.from_text(text)) for text in ("ab!", "ab！"))
+    plain, full = (bags(characters, Paragraph.from_text(text)) for text in ("ab!", "ab！"))
     assert full == plain
-    plain, full = (characters.encode(Paragraph.from_text(text)) for text in ("a+b", "a＋b"))
+    plain, full = (bags(characters, Paragraph.from_text(text)) for text in ("a+b", "a＋b"))
     assert full[1] != plain[1]  # both are known
 
 

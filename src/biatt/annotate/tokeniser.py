@@ -10,7 +10,6 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -26,7 +25,7 @@ from biatt.data.raw_text import Paragraph
 from biatt.data.sentence import Sentence
 from biatt.data.text import BYTE_ORDER_MARK
 from biatt.encoding.labels import NO_LABEL, Labels
-from biatt.encoding.vocabulary import NO_INDICES, Encoded, Indices, in_bytes, joined_bags
+from biatt.encoding.vocabulary import ROW_BYTES, Encoded, Indices, in_bytes, offsets_of, with_root
 from biatt.models.model_check import Kind
 from biatt.models.model_folder import Model, read_model, write_model
 from biatt.models.weights import ROOT, StoredWeights
@@ -41,7 +40,8 @@ BATCH_CHARACTERS = 3000  # the fastest of 1500 to 12000
 WRAPPED = 40, 120  # characters, from and to, in the longest line of text that may be wrapped
 LONGEST_LINE = 12  # tens of characters: the lengths of longer lines are not distinguished
 LONGEST_CHUNK = 20  # characters between spaces that are embedded as a whole too
-REMEMBERED_CHUNKS = 50_000  # whose rows are cached
+REMEMBERED_CHUNKS = 10_000  # whose rows are cached, in some three megabytes
+REMEMBERED_CHARACTERS = 20_000  # with different neighbours
 
 _PARAGRAPHS = re.compile(r"\n[^\S\n]*\n\s*")  # a blank line
 
@@ -53,7 +53,8 @@ class Characters:
         self.symbols = list(symbols)
         self.size = len(self.symbols) + 1  # row 0 is ROOT
         self._rows = dict(zip(self.symbols, range(1, self.size), strict=True))
-        self._chunks: dict[str, list[bytes]] = {}
+        self._chunks: dict[str, tuple[bytes, bytes]] = {}
+        self._characters: dict[str, bytes] = {}
 
     @classmethod
     def build(cls, paragraphs: Sequence[Paragraph], *, min_count: int) -> Characters:
@@ -67,13 +68,18 @@ class Characters:
         kept = [symbol for symbol, times in count.items() if times >= min_count]
         return cls(sorted(kept, key=lambda symbol: (-count[symbol], symbol)))
 
-    def encode(self, paragraph: Paragraph) -> list[bytes]:
-        """The rows of each character of a paragraph, as `in_bytes` gives them."""
-        rows = list(chain.from_iterable(map(self._chunk, paragraph.chunks)))
-        for character, symbol in _line_symbols(paragraph):
-            if symbol in self._rows:
-                rows[character] += in_bytes([self._rows[symbol]])
-        return rows
+    def encode(self, paragraph: Paragraph) -> tuple[Indices, Indices]:
+        """The rows of all characters of a paragraph, and their offsets as in `Encoded`, without ROOT."""
+        chunks = list(map(self._chunk, paragraph.chunks))
+        rows = np.frombuffer(b"".join([rows for rows, _ in chunks]), np.int32)
+        sizes = np.frombuffer(b"".join([sizes for _, sizes in chunks]), np.uint8)
+        offsets = offsets_of(sizes)
+        symbols = [(c, self._rows[symbol]) for c, symbol in _line_symbols(paragraph) if symbol in self._rows]
+        if symbols:
+            characters, added = np.array(symbols).T
+            rows = np.insert(rows, offsets[characters + 1], added)
+            offsets = offsets_of(sizes + np.bincount(characters, minlength=len(sizes)))
+        return rows, offsets
 
     def dropped(self) -> Indices:
         """The row that replaces each dropped row (`with_dropout`): none, except for ROOT."""
@@ -81,36 +87,59 @@ class Characters:
         replacement[ROOT] = ROOT
         return replacement
 
-    def _chunk(self, chunk: str) -> list[bytes]:
-        rows = self._chunks.get(chunk)
-        if rows is None:
+    def _chunk(self, chunk: str) -> tuple[bytes, bytes]:
+        """The rows of the characters of a chunk, and the number of rows of each character."""
+        found = self._chunks.get(chunk)
+        if found is None:
             row_of = self._rows
             readable = half_width(chunk, but=lambda character: f"c{character}" in row_of)
-            rows = [
-                in_bytes([row_of[symbol] for symbol in symbols if symbol in row_of])
-                for symbols in _spelled(readable)
-            ]
+            whole = in_bytes([row_of[symbol] for symbol in _whole(readable) if symbol in row_of])
+            bags = [self._character(part) + whole for part in _with_neighbours(readable)]
+            found = b"".join(bags), bytes(len(bag) // ROW_BYTES for bag in bags)
             if len(chunk) <= LONGEST_CHUNK:
                 if len(self._chunks) >= REMEMBERED_CHUNKS:
                     self._chunks.clear()
-                self._chunks[chunk] = rows
+                self._chunks[chunk] = found
+        return found
+
+    def _character(self, with_neighbours: str) -> bytes:
+        """The rows of a character for itself and its neighbours."""
+        rows = self._characters.get(with_neighbours)
+        if rows is None:
+            row_of = self._rows
+            rows = in_bytes([row_of[symbol] for symbol in _symbols(with_neighbours) if symbol in row_of])
+            if len(self._characters) >= REMEMBERED_CHARACTERS:
+                self._characters.clear()
+            self._characters[with_neighbours] = rows
         return rows
 
 
 def _spelled(chunk: str) -> Iterator[list[str]]:
     """The symbols of each character of a chunk."""
+    for part in _with_neighbours(chunk):
+        yield [*_symbols(part), *_whole(chunk)]
+
+
+def _with_neighbours(chunk: str) -> list[str]:
+    """Each character of a chunk between its neighbours."""
     around = f" {chunk} "
-    whole = [f"w{chunk.lower()}"] if len(chunk) <= LONGEST_CHUNK else []
-    for i, character in enumerate(chunk):
-        before, after = around[i], around[i + 2]
-        yield [
-            f"c{character}",
-            f"k{unicodedata.category(character)}",
-            f"l{before}{character}",
-            f"r{character}{after}",
-            f"t{before}{character}{after}",
-            *whole,
-        ]
+    return [around[i : i + 3] for i in range(len(chunk))]
+
+
+def _symbols(with_neighbours: str) -> list[str]:
+    before, character, after = with_neighbours
+    category = unicodedata.category(character)
+    return [
+        f"c{character}",
+        f"k{category}",
+        f"l{before}{character}",
+        f"r{character}{after}",
+        f"t{with_neighbours}",
+    ]
+
+
+def _whole(chunk: str) -> list[str]:
+    return [f"w{chunk.lower()}"] if len(chunk) <= LONGEST_CHUNK else []
 
 
 def _line_symbols(paragraph: Paragraph) -> Iterator[tuple[int, str]]:
@@ -214,14 +243,13 @@ class Window(NamedTuple):
 
 def cut(paragraph: Paragraph, characters: Characters) -> list[Window]:
     """The overlapping windows of a paragraph."""
-    rows = characters.encode(paragraph)
-    size, labels = len(rows), character_labels(paragraph) if paragraph.tokens else None
+    rows, offsets = characters.encode(paragraph)
+    size, labels = len(offsets) - 1, character_labels(paragraph) if paragraph.tokens else None
     windows = []
     for start in range(0, size, WINDOW):
         end = min(start + WINDOW, size)
         first, last = max(0, start - MARGIN), min(size, end + MARGIN)
-        bags = joined_bags([in_bytes([ROOT]), *rows[first:last]])
-        encoded = Encoded(*bags, NO_INDICES, NO_INDICES)
+        encoded = with_root(rows[offsets[first] : offsets[last]], offsets[first : last + 1] - offsets[first])
         core = slice(start - first, end - first)
         of_window = np.full((last - first, len(LABELS.kinds)), NO_LABEL, np.int32)
         if labels is not None:

@@ -7,9 +7,10 @@ which are known for many forms that are not. A word with a frozen vector has a r
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import accumulate, groupby
+from itertools import groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -31,6 +32,8 @@ TAGS = ("upos", "xpos", "feats")
 
 SHAPE_LETTERS = 20  # first letters of a form that its shape describes
 REMEMBERED_TOKENS = 100_000  # whose rows are cached, in a few tens of megabytes
+
+ROW_BYTES = 4  # of a row number in a bag
 
 NO_INDICES: Indices = np.empty(0, np.int32)
 
@@ -153,7 +156,8 @@ class Vocabulary:
         """The sentence without its tree: a parser does not look at heads and relations."""
         cached, key = self._bags.get, self._key
         bags = [cached(key(row)) or self._bag(row) for row in sentence.rows]
-        return Encoded(*joined_bags([in_bytes([ROOT]), *bags]), NO_INDICES, NO_INDICES)
+        sizes = np.array(list(map(len, bags)), np.int32) // ROW_BYTES
+        return with_root(np.frombuffer(b"".join(bags), np.int32), offsets_of(sizes))
 
     def _bag(self, columns: list[str]) -> bytes:
         """The rows of E of a token; cached, because most tokens of a text occur often."""
@@ -193,15 +197,24 @@ class Vocabulary:
 
 def in_bytes(rows: Sequence[int]) -> bytes:
     """Rows of E as a bag that is joined with others quickly."""
-    return np.array(rows, np.int32).tobytes()
+    return array("i", rows).tobytes()
 
 
-def joined_bags(bags: Sequence[bytes]) -> tuple[Indices, Indices]:
-    """The rows of all bags, one after the other, and the offsets of `Encoded`."""
-    rows = np.frombuffer(b"".join(bags), np.int32)
-    offsets = np.fromiter(accumulate(map(len, bags), initial=0), np.int32, len(bags) + 1)
-    offsets //= rows.itemsize
-    return rows, offsets
+def offsets_of(sizes: Indices) -> Indices:
+    """Where each bag begins, and the end of the last, given the number of rows of each."""
+    offsets = np.zeros(len(sizes) + 1, np.int32)
+    np.cumsum(sizes, out=offsets[1:])
+    return offsets
+
+
+def with_root(rows: Indices, offsets: Indices) -> Encoded:
+    """The tokens with these bags, after ROOT, whose bag is its own row."""
+    of_all = np.empty(len(rows) + 1, np.int32)
+    of_all[0], of_all[1:] = ROOT, rows
+    ends = np.empty(len(offsets) + 1, np.int32)
+    ends[0] = 0
+    np.add(offsets, 1, out=ends[1:])
+    return Encoded(of_all, ends, NO_INDICES, NO_INDICES)
 
 
 def _values(sentence: Sentence, column: str) -> list[str]:

@@ -6,7 +6,7 @@ Its components run in compiled kernels (`packed.py`) or in numpy (`plain.py`), a
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from threading import Lock
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -196,16 +196,29 @@ class FusedNetwork(FusedEncoder[NetworkComponents]):
     ) -> Floats:
         """Add the expected embeddings of the tags to m; returns the scores of all labels, (N, labels)."""
         scores: Floats = components.product(m[is_word], "tags.out") + self.weights["tags.out_bias"]
-        probabilities, start = np.empty((len(scores), sum(self.fed_labels)), np.float32), 0
-        for kind, size in enumerate(self.fed_labels):
-            of_kind, part = (array[:, start : start + size] for array in (scores, probabilities))
-            np.exp(of_kind - of_kind.max(-1)[:, None], out=part)
-            part /= part.sum(-1)[:, None]
+        if any(self.fed_labels):  # else the network chooses lemmas alone
+            probabilities = softmax_of_parts(scores, self.fed_labels)
             if batch.labels is not None:
-                given = np.flatnonzero(batch.labels[:, kind] != NO_LABEL)
-                part[given] = 0
-                part[given, batch.labels[given, kind]] = 1
-            start += size
-        if start:  # else the network chooses lemmas alone
+                _put_given(batch.labels, self.fed_labels, probabilities)
             m[is_word] += components.product(probabilities, "tags.embeddings")
         return scores
+
+
+def softmax_of_parts(scores: Floats, sizes: Sequence[int]) -> Floats:
+    """The softmax of each part of the first columns, which has so many of them."""
+    starts = np.cumsum([0, *sizes[:-1]])
+    scores = scores[:, : sum(sizes)]
+    result: Floats = np.exp(scores - np.repeat(np.maximum.reduceat(scores, starts, axis=1), sizes, axis=1))
+    result /= np.repeat(np.add.reduceat(result, starts, axis=1), sizes, axis=1)
+    return result
+
+
+def _put_given(labels: Indices, sizes: Sequence[int], probabilities: Floats) -> None:
+    """Make the labels that are given certain; `labels` (N, kinds) has NO_LABEL for others."""
+    start = 0
+    for kind, size in enumerate(sizes):
+        given = np.flatnonzero(labels[:, kind] != NO_LABEL)
+        part = probabilities[:, start : start + size]
+        part[given] = 0
+        part[given, labels[given, kind]] = 1
+        start += size

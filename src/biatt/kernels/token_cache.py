@@ -2,8 +2,9 @@
 
 x and W x + b depend on the token's rows of E alone, and most tokens of a text occur again and again: words of
 a sentence, and even more so the characters of a text. The recurrence reads W x + b where it lies in the
-cache. A cache is emptied before a batch that it may have no room for. The products of a row do not depend on
-the rows beside it (`products.py`), so the cache changes no bit of a result.
+cache. Before a batch that it may have no room for, a cache forgets the tokens that came last and keeps those
+that came first, because frequent tokens come early. The products of a row do not depend on the rows beside it
+(`products.py`), so the cache changes no bit of a result.
 """
 
 from __future__ import annotations
@@ -69,9 +70,9 @@ def first_inputs(
     """
     count = len(offsets) - 1
     numbers, new = np.empty(count, np.int64), np.empty(BLOCK, np.int64)
-    if cache.tokens[0] + count > len(cache.bags):
-        cache.tokens[0] = 0
-        cache.slots[:] = 0
+    capacity = len(cache.bags)
+    if cache.tokens[0] + count > capacity:
+        forget_later(cache, min(capacity // 2, capacity - count))
     for start in range(0, count, BLOCK):
         first, news = cache.tokens[0], 0
         for i in range(start, min(start + BLOCK, count)):
@@ -87,30 +88,48 @@ def first_inputs(
 
 
 @compiled
+def forget_later(cache: TokenCache, kept: int) -> None:
+    """Forget all tokens but so many that came first."""
+    cache.tokens[0] = min(kept, cache.tokens[0])
+    cache.slots[:] = 0
+    for number in range(cache.tokens[0]):
+        bag = cache.bags[number]
+        if bag[0] <= LONGEST:
+            cache.slots[slot_of(bag, 1, 1 + bag[0], cache)] = number + 1
+
+
+@compiled
 def find_or_add(rows: NDArray[np.int32], start: int, end: int, cache: TokenCache) -> int:
     """The number of the token with these rows; that of a new token is the number of tokens before it."""
+    number, size = int(cache.tokens[0]), end - start
+    if size <= LONGEST:
+        slot = slot_of(rows, start, end, cache)
+        if cache.slots[slot] > 0:
+            return int(cache.slots[slot]) - 1
+        cache.slots[slot] = number + 1
+        for k in range(size):
+            cache.bags[number, 1 + k] = rows[start + k]
+    cache.bags[number, 0] = size
+    cache.tokens[0] += 1
+    return number
+
+
+@compiled
+def slot_of(rows: NDArray[np.int32], start: int, end: int, cache: TokenCache) -> int:
+    """The slot of the token with these rows, or the empty one where it belongs."""
     mask, size, key = len(cache.slots) - 1, end - start, end - start
     for k in range(start, end):
         key = (key ^ rows[k]) * 0x9E3779B97F4A7C1
     slot = (key ^ (key >> 32)) & mask
-    if size <= LONGEST:
-        while cache.slots[slot] > 0:
-            number: int = cache.slots[slot] - 1
-            bag = cache.bags[number]
-            same = bag[0] == size
-            for k in range(size):
-                same &= bag[1 + k] == rows[start + k]
-            if same:
-                return number
-            slot = (slot + 1) & mask
-    number = int(cache.tokens[0])
-    cache.tokens[0] += 1
-    if size <= LONGEST:
-        cache.slots[slot] = number + 1
-        cache.bags[number, 0] = size
+    while cache.slots[slot] > 0:
+        bag = cache.bags[cache.slots[slot] - 1]
+        same = bag[0] == size
         for k in range(size):
-            cache.bags[number, 1 + k] = rows[start + k]
-    return number
+            same &= bag[1 + k] == rows[start + k]
+        if same:
+            break
+        slot = (slot + 1) & mask
+    return slot
 
 
 @compiled
