@@ -127,7 +127,7 @@ def _with_neighbours(chunk: str) -> list[str]:
 
 
 def _symbols(with_neighbours: str) -> list[str]:
-    before, character, after = with_neighbours
+    before, character, after = list(with_neighbours)
     category = unicodedata.category(character)
     return [
         f"c{character}",

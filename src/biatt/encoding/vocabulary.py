@@ -200,7 +200,7 @@ def in_bytes(rows: Sequence[int]) -> bytes:
     return array("i", rows).tobytes()
 
 
-def offsets_of(sizes: Indices) -> Indices:
+def offsets_of(sizes: NDArray[np.integer[Any]]) -> Indices:
     """Where each bag begins, and the end of the last, given the number of rows of each."""
     offsets = np.zeros(len(sizes) + 1, np.int32)
     np.cumsum(sizes, out=offsets[1:])
