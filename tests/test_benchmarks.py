@@ -3,6 +3,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import re
 import shutil
 import sys
 from functools import cache
@@ -18,7 +19,7 @@ from biatt.data.conll import write
 from biatt.data.toy_treebank import generate
 from biatt.evaluation.metrics import evaluate
 from biatt.training.train import train
-from builders import experiment_record, random_parser
+from builders import experiment_record, random_parser, random_pipeline
 
 pytest.importorskip("matplotlib", reason="the benchmarks need the extra `bench`")
 
@@ -385,3 +386,44 @@ def test_the_overhead_of_ray_is_a_difference_within_a_round(monkeypatch: pytest.
     assert (summary["overhead_seconds"], summary["overhead_processor_seconds"]) == (4, 5)
     assert engines.processor_seconds(os.getpid()) > 0
     assert engines.processor_seconds(1 << 30) == 0
+
+
+def test_sizes_of_a_corpus_are_measured_for_every_format(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("pyarrow")
+    sizes = load("corpus_sizes", monkeypatch)
+    monkeypatch.setattr(sizes, "commit", lambda: "0123")  # git is another process
+    random_pipeline().save(tmp_path / "model")
+    write(generate(5, seed=1), tmp_path / "dev.conllu")
+    options = ["--treebank", str(tmp_path / "dev.conllu"), "--model", str(tmp_path / "model")]
+    sizes.main([*options, "--repeats", "2", "--out", str(tmp_path)])
+    found = json.loads((tmp_path / "corpus_sizes.json").read_text(encoding="utf-8"))
+    assert found == {**json.loads(capsys.readouterr().out), **found}
+    assert set(found["bytes_of_a_word"]) == {"text", "conllu", "json", "parquet"}
+    assert 1 < found["bytes_of_a_word"]["text"]["plain"] < found["bytes_of_a_word"]["conllu"]["plain"]
+    assert found["read_words_per_second"] > 0
+
+
+def test_the_page_about_scale_has_the_measured_sizes_and_what_its_program_prints(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    page = (FOLDER.parent / "docs" / "scale.md").read_text(encoding="utf-8")
+    found = json.loads((FOLDER / "corpus_sizes.json").read_text(encoding="utf-8"))
+    sizes = found["bytes_of_a_word"]
+    text, conllu, lines, parquet = (sizes[name] for name in ("text", "conllu", "json", "parquet"))
+    assert f"| text, plain / gzip | {text['plain']:.1f} / {text['gzip']:.1f} |" in page
+    assert f"| CoNLL-U, plain / gzip | {conllu['plain']:.0f} / {conllu['gzip']:.0f} |" in page
+    assert (
+        f"| JSON lines with confidence, plain / gzip | {lines['plain']:.0f} / {lines['gzip']:.0f} |" in page
+    )
+    assert f"| Parquet with confidence | {parquet['plain']:.0f} |" in page
+    assert f"output_bytes = {text['plain']:.0f}, {parquet['plain']:.0f} " in page
+    assert f"is {lines['plain'] / text['plain']:.0f} times the text" in page
+    assert f"{found['read_words_per_second'] / 1e6:.1f} million words of JSON lines" in page
+    assert f"{found['words']:,} words, by `biatt corpus`" in page
+    (program,) = re.findall(r"^```python\n(words = .*?)^```$", page, re.MULTILINE | re.DOTALL)
+    exec(compile(program, "scale.md", "exec"), {})
+    printed = re.findall(r"[\d,.]*\d", capsys.readouterr().out)
+    told = page.partition("With these values, ")[2].partition("With the ")[0]
+    assert printed == re.findall(r"[\d,.]*\d", told)

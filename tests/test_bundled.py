@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import json
+import re
 import subprocess
 import sys
 import zipfile
@@ -14,8 +16,10 @@ import biatt
 from biatt import parser as parser_module
 from biatt.data.raw_text import raw_text
 from biatt.evaluation.metrics import evaluate
+from biatt.models.card_table import table_rows
 from biatt.models.named_models import MODELS
 from biatt.parser import Parser
+from biatt.verbs.package import SHOWN_SCORES
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = Path(parser_module.__file__).parent
@@ -65,6 +69,16 @@ def test_card_names_source_licence_and_authors() -> None:
         assert "UD_English-EWT" in text
     assert "/tmp" not in card
     assert "../" not in card
+
+
+@pytest.mark.skipif(not (ROOT / "benchmarks").is_dir(), reason="the benchmarks are not part of the package")
+def test_card_has_the_measured_scores_as_the_cards_of_packages_have() -> None:
+    card = (MODELS / "en" / "README.md").read_text(encoding="utf-8")
+    shown = re.findall(r"(\w+) (\d+\.\d\d)", table_rows(card)["scores"])
+    measured = json.loads((ROOT / "benchmarks" / "raw_text.json").read_text(encoding="utf-8"))["test"]
+    assert [name for name, _ in shown] == list(SHOWN_SCORES)
+    for name, score in shown:
+        assert float(score) == pytest.approx(measured["raw text"][name], abs=0.05)
 
 
 @pytest.mark.slow

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import signal
+import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -110,9 +112,20 @@ def test_a_cluster_that_cannot_be_reached_is_one_sentence(
             raise ConnectionError("Could not connect to 10.0.0.1:6379.\nRay's advice.")
 
     monkeypatch.setattr(ray_engine, "_ray", Ray)
-    monkeypatch.delenv(ray_engine.NICENESS, raising=False)
+    for name in (ray_engine.NICENESS, ray_engine.LOG_LEVEL):
+        monkeypatch.delenv(name, raising=False)
     source = corpus(tmp_path, count=1)
     with pytest.raises(BiattError) as error:
         parse_corpus([source], tmp_path / "out", model=tmp_path / "model", engine="ray")
     assert str(error.value) == "Ray could not be started or reached: Could not connect to 10.0.0.1:6379."
-    assert ray_engine.NICENESS not in os.environ
+    assert not {ray_engine.NICENESS, ray_engine.LOG_LEVEL} & os.environ.keys()
+
+
+def test_warnings_for_developers_of_ray_are_not_shown(recwarn: pytest.WarningsRecorder) -> None:
+    def blocks() -> Iterator[int]:
+        for number in range(2):
+            warnings.warn("The operator received 1 input only.", stacklevel=1)
+            yield number
+
+    assert list(ray_engine._without_warnings(blocks())) == [0, 1]
+    assert not recwarn.list

@@ -68,7 +68,7 @@ def test_json_lines_keep_ids_and_columns(tmp_path: Path, suffix: str, pack: Any)
         (b"\xff", "not JSON"),
         (b"[" * 100_000, "not JSON"),
         (b"[1]", "not a JSON object"),
-        (b'{"text": 3}', "is a int, not a text"),
+        (b'{"text": 3}', "is a number, not a text"),
         (b'{"text": null}', "is missing"),
         (b'{"text": "\\ud800"}', "half a character"),
         (b'{"text": "a", "id": "\\ud800"}', "half a character"),
@@ -113,6 +113,15 @@ def test_documents_of_sentences_begin_at_newdoc(tmp_path_factory: Any, comments:
     named = [record.id for record in found if not record.id.startswith(str(path))]
     assert named == [comment[-1] for comment in comments if "=" in comment]
     assert len({record.id for record in found} - {"x", "y"}) == len(found) - len(named)
+
+
+def test_parts_of_a_long_document_keep_its_id(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_SENTENCES", 2)
+    path = tmp_path / "a.conllu"
+    path.write_text(f"# newdoc id = x\n{dumps(TREEBANK[:5])}# newdoc id = y\n{dumps(TREEBANK[:1])}")
+    found = [record for record in read_records(path) if isinstance(record, Record)]
+    assert [record.id for record in found] == ["x", "x#2", "x#3", "y"]
+    assert [record.continues for record in found] == [False, True, True, False]
 
 
 def test_documents_before_a_fault_are_whole(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -100,7 +101,9 @@ def test_manifest_and_shards_agree_and_nothing_is_missing_or_double(
         sentences = list(read(out / "all", trees=True))
         assert sum(map(len, sentences)) == totals.words
         assert [s.forms for s in sentences[-6:]] == [s.forms for s in TREEBANK[:6]]
-        assert sum(c.startswith("# newdoc id = ") for s in sentences for c in s.comments) == 14
+        begun = [c.removeprefix("# newdoc id = ") for s in sentences for c in s.comments if "# newdoc" in c]
+        others = [str(inputs[0] / name) for name in ("b.txt", "c.txt", "d.conllu", "e.conllu")]
+        assert begun == [*(f"d{i}" for i in range(12)), *others]
         assert '# columns = {"n": 3}' in [c for s in sentences for c in s.comments]
 
 
@@ -175,6 +178,41 @@ def test_a_run_is_resumed_with_the_same_inputs_and_options(
     (inputs[0] / "b.txt").write_text("Other.")
     with pytest.raises(ConfigError, match="a run with other inputs"):
         parse_corpus(inputs, out, model=model, resume=True, **OPTIONS)
+
+
+def test_a_run_that_stopped_at_a_bad_document_goes_on_past_it(
+    model: Path, inputs: list[Path], tmp_path: Path
+) -> None:
+    skipping: dict[str, Any] = {**OPTIONS, "model": model}
+    stopping = {**skipping, "on_error": "stop"}
+    parse_corpus(inputs, tmp_path / "whole", **skipping)
+    with pytest.raises(FormatError, match="line 6"):
+        parse_corpus(inputs, tmp_path / "out", **stopping)
+    parse_corpus(inputs, tmp_path / "out", resume=True, **skipping)
+    assert files(tmp_path / "out") == files(tmp_path / "whole")
+    with pytest.raises(ConfigError, match="a run with other options"):
+        parse_corpus(inputs, tmp_path / "out", resume=True, **stopping)
+
+
+def test_documents_of_sentences_keep_their_comment_or_get_one(
+    model: Path, inputs: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where one document ends and the next begins is seen in every shard, whatever the input was."""
+    monkeypatch.setattr("biatt.corpus.records.MOST_SENTENCES", 2)
+    (tmp_path / "a.conllu").write_text(
+        "# newdoc id = x\n" + dumps(TREEBANK[:3]) + "# newdoc\n" + dumps(TREEBANK[:3])
+    )
+    (tmp_path / "b.txt").write_text("A dog\nCats sleep\nA dog\n")
+    (tmp_path / "c.conllx").write_text(dumps([TREEBANK[0].as_format("conllx")]))
+    given = [str(tmp_path / name) for name in ("a.conllu", "b.txt", "c.conllx")]
+    parse_corpus([given[0], given[2]], tmp_path / "conll", model=model)
+    parse_corpus([given[1]], tmp_path / "tokens", model=model, input="tokens")
+    found = {
+        name: re.findall("^# newdoc.*", (tmp_path / name / "part-000001.conllu").read_text(), re.MULTILINE)
+        for name in ("conll", "tokens")
+    }
+    assert found["conll"] == ["# newdoc id = x", "# newdoc", f"# newdoc id = {given[2]}"]
+    assert found["tokens"] == [f"# newdoc id = {given[1]}#{part}" for part in (1, 2)]
 
 
 def test_folders_that_cannot_be(model: Path, inputs: list[Path], tmp_path: Path) -> None:

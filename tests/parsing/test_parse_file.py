@@ -77,12 +77,16 @@ def test_several_sources_are_written_one_after_the_other(parser: Parser, tmp_pat
     assert len(json.loads((tmp_path / "all.json").read_text())) == len(trees + text + again)
 
 
-def test_a_missing_file_is_refused_before_the_first_is_parsed(
+def test_a_missing_file_or_a_folder_is_refused_before_the_first_is_parsed(
     parser: Parser, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     (tmp_path / "a.conllu").write_bytes(TREES)
     with pytest.raises(BiattError, match=r"gone\.conllu: cannot be read: no such file"):
         parse_file(parser, [tmp_path / "a.conllu", tmp_path / "gone.conllu"], "-")
+    with pytest.raises(
+        ConfigError, match="is a folder: name its files, or parse all of them with biatt corpus"
+    ):
+        parse_file(parser, [tmp_path / "a.conllu", tmp_path], "-")
     assert capfdbinary.readouterr().out == b""
 
 

@@ -84,6 +84,31 @@ def test_models_are_listed_with_what_their_cards_say(
     assert "biatt-zz 2" in table
 
 
+def test_the_list_has_the_scores_of_a_card_that_tell_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    for scores, shown in (
+        (
+            "test, from raw text: Tokens 99.53, Sentences 92.21, UPOS 96.83, UAS 89.15, LAS 84.36",
+            "UPOS 96.83, UAS 89.15, LAS 84.36",
+        ),
+        ("dev UAS / LAS: 91.38 / 88.92", "dev UAS / LAS: 91.38 / 88.92"),
+    ):
+        facts = {
+            "name": "da",
+            "language": "Danish",
+            "treebank": "DDT",
+            "licence": "CC0",
+            "scores": scores,
+            "bytes": 1,
+            "package": "biatt-da 1",
+            "folder": "/models/da",
+            "problem": None,
+        }
+        monkeypatch.setattr("biatt.models.model_facts.model_facts", lambda _, facts=facts: facts)
+        assert f" {shown} " in invoke("models")
+        assert json.loads(invoke("models", "--format", "json"))["models"][0]["scores"] == scores
+
+
 @pytest.mark.parametrize("name", ["sample.txt", "sample.conllu"])
 def test_sample_gives_the_language_profile(model: Path, tmp_path: Path, name: str) -> None:
     text = "Koen står på engen."

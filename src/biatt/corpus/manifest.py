@@ -99,7 +99,7 @@ def _read(path: Path, run: dict[str, Any]) -> Iterator[Shard]:
         lines = stream.read().split(b"\n")
     if not lines[0] or len(lines) == 1:
         return  # the run was killed before it began
-    before = _parsed(lines[0], path)
+    before = _skipping(_parsed(lines[0], path), run)
     for name, what in (("inputs", "inputs"), ("model", "a model"), ("options", "options")):
         if before.get(name) != run[name]:
             raise ConfigError(
@@ -110,6 +110,18 @@ def _read(path: Path, run: dict[str, Any]) -> Iterator[Shard]:
         value = _parsed(line, path)
         if "shard" in value:
             yield _shard(value["shard"], path)
+
+
+def _skipping(before: dict[str, Any], run: dict[str, Any]) -> dict[str, Any]:
+    """The run before, as one that skips bad documents if this one does.
+
+    A run that stopped at a bad document can go on past it: its finished shards have no failures, and those of
+    a run that skips have the same bytes. The other way round, failures would be noted without a stop.
+    """
+    options = before.get("options")
+    if not isinstance(options, dict) or options.get("on_error") != "stop":
+        return before
+    return {**before, "options": {**options, "on_error": run["options"]["on_error"]}}
 
 
 def _shard(value: Any, path: Path) -> Shard:

@@ -14,7 +14,8 @@ from __future__ import annotations
 import logging
 import os
 import pickle
-from collections.abc import Generator, Iterator
+import warnings
+from collections.abc import Generator, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from biatt.machine.threads import fewer_collections, one_matrix_thread
 from biatt.parser import Parser, load
 
 RETRIES = 3  # of a shard whose actor has died, until the run ends
-NICENESS = "RAY_worker_niceness"
+NICENESS, LOG_LEVEL = "RAY_worker_niceness", "RAY_BACKEND_LOG_LEVEL"
 COLUMN = "pickled"  # of the blocks, which have one row each
 
 
@@ -65,7 +66,7 @@ def by_ray(model: str | Path, source: Source, workers: int) -> Generator[Done, N
         blocks = _dataset(ray, str(model), source, count).iter_batches(
             batch_size=None, batch_format="pyarrow", prefetch_batches=0
         )
-        for block in blocks:
+        for block in _without_warnings(blocks):
             for result in block.column(COLUMN).to_pylist() if block.num_rows else []:
                 done = pickle.loads(result)
                 if isinstance(done, BiattError):
@@ -82,18 +83,33 @@ def by_ray(model: str | Path, source: Source, workers: int) -> Generator[Done, N
 def _start(ray: Any) -> None:
     """Connect to the cluster, or start one here whose workers get their share of the cores.
 
-    Those of Ray's default have a niceness of 15, and stand nearly still beside other programs.
+    Those of Ray's default have a niceness of 15, and stand nearly still beside other programs. Its own lines
+    on standard error are about its inside; what ends a run is an exception as well.
     """
-    before = os.environ.get(NICENESS)
-    os.environ.setdefault(NICENESS, "0")
+    wanted = {NICENESS: "0", LOG_LEVEL: "fatal"}
+    added = {name: value for name, value in wanted.items() if name not in os.environ}
+    os.environ.update(added)
     try:
         ray.init(log_to_driver=False, logging_level="ERROR")
     except Exception as error:  # Ray raises errors of many kinds, and waits half a minute at most
         reason = str(error).strip().partition("\n")[0]
         raise BiattError(f"Ray could not be started or reached: {reason}") from error
     finally:
-        if before is None:
-            del os.environ[NICENESS]
+        for name in added:
+            del os.environ[name]
+
+
+def _without_warnings(blocks: Iterable[Any]) -> Iterator[Any]:
+    """The blocks; Ray warns developers, as of a run that has fewer shards than actors."""
+    blocks = iter(blocks)
+    while True:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                block = next(blocks)
+            except StopIteration:
+                return
+        yield block
 
 
 def _dataset(ray: Any, model: str, source: Source, count: int) -> Any:
@@ -110,16 +126,18 @@ def _dataset(ray: Any, model: str, source: Source, count: int) -> Any:
             override_num_blocks=1,
             num_cpus=0,  # reading takes little, and all cores are for the actors
         )
-        return shards.map_batches(
-            ShardActor,
-            fn_constructor_args=[model],
-            compute=ActorPoolStrategy(size=count, max_tasks_in_flight_per_actor=2),
-            batch_size=None,
-            batch_format="pyarrow",
-            num_cpus=1,
-            max_restarts=-1,
-            max_task_retries=RETRIES,
-        )
+        with warnings.catch_warnings():  # Ray 2.64 is to drop the last two options and names no others
+            warnings.simplefilter("ignore")
+            return shards.map_batches(
+                ShardActor,
+                fn_constructor_args=[model],
+                compute=ActorPoolStrategy(size=count, max_tasks_in_flight_per_actor=2),
+                batch_size=None,
+                batch_format="pyarrow",
+                num_cpus=1,
+                max_restarts=-1,
+                max_task_retries=RETRIES,
+            )
     finally:
         context.target_max_block_size, context.enable_progress_bars = before
 

@@ -40,6 +40,7 @@ class Record(NamedTuple):
     columns: dict[str, Any]  # the other fields that the input has for it
     source: str
     line: int | None = None  # where it is in the source: a line, or a row from 1
+    continues: bool = False  # a document of the source, which is too long for one record
 
     @property
     def size(self) -> int:
@@ -47,6 +48,14 @@ class Record(NamedTuple):
         if isinstance(self.content, str):
             return len(self.content)
         return sum(len(form) + 1 for sentence in self.content for form in sentence.forms)
+
+
+class Content(NamedTuple):
+    """A document of a file of text or sentences."""
+
+    id: str | None
+    text_or_sentences: str | list[Sentence]
+    continues: bool = False
 
 
 class Failure(NamedTuple):
@@ -152,20 +161,20 @@ def _in_stream(
     return _numbered(_texts(read_text(stream, name=name)), name)
 
 
-def _numbered(contents: Iterator[tuple[str | None, str | list[Sentence]]], name: str) -> Iterator[Record]:
+def _numbered(contents: Iterator[Content], name: str) -> Iterator[Record]:
     """Records of documents; those without an id are called after their file, and numbered if several."""
     waiting: Record | None = None  # the first without an id, until a second comes
     number = 0
     try:
-        for id, content in contents:
+        for id, content, continues in contents:
             number += id is None
             if id is None and number == 1:
-                waiting = Record(name, content, {}, name)
+                waiting = Record(name, content, {}, name, continues=continues)
                 continue
             if waiting:
                 yield waiting._replace(id=f"{name}#1") if number > 1 else waiting
                 waiting = None
-            yield Record(f"{name}#{number}" if id is None else id, content, {}, name)
+            yield Record(f"{name}#{number}" if id is None else id, content, {}, name, continues=continues)
     except BiattError:  # in the document after it
         if waiting:
             yield waiting
@@ -174,31 +183,42 @@ def _numbered(contents: Iterator[tuple[str | None, str | list[Sentence]]], name:
         yield waiting
 
 
-def _texts(paragraphs: Iterator[str]) -> Iterator[tuple[None, str]]:
+def _texts(paragraphs: Iterator[str]) -> Iterator[Content]:
     parts: list[str] = []
     size = 0
     for paragraph in paragraphs:
         if parts and size + len(paragraph) > LARGEST_DOCUMENT:
-            yield None, "".join(parts)
+            yield Content(None, "".join(parts))
             parts, size = [], 0
         parts.append(paragraph)
         size += len(paragraph)
-    yield None, "".join(parts)
+    yield Content(None, "".join(parts))
 
 
-def _sentences(sentences: Iterator[Sentence]) -> Iterator[tuple[str | None, list[Sentence]]]:
+def _sentences(sentences: Iterator[Sentence]) -> Iterator[Content]:
+    """Documents; the second part of one that is too long and has the id x is called x#2."""
     id: str | None = None
+    begun, part = False, 1  # whether `# newdoc` has begun the document, and its part
     document: list[Sentence] = []
+
+    def content() -> Content:
+        return Content(f"{id}#{part}" if id and part > 1 else id, document, begun and part > 1)
+
     for sentence in sentences:
-        new = next((line for line in sentence.comments if line.startswith(NEW_DOCUMENT)), None)
+        new = new_document(sentence)
         if document and (new is not None or len(document) == MOST_SENTENCES):
-            yield id, document
-            id, document = None, []
+            yield content()
+            document, part = [], part + 1
         if new is not None:
-            id = new.partition("=")[2].strip() or None
+            id, begun, part = new.partition("=")[2].strip() or None, True, 1
         document.append(sentence)
     if document:
-        yield id, document
+        yield content()
+
+
+def new_document(sentence: Sentence) -> str | None:
+    """The comment by which a document begins with this sentence."""
+    return next((line for line in sentence.comments if line.startswith(NEW_DOCUMENT)), None)
 
 
 def _json_lines(stream: InputStream, name: str, fields: Fields) -> Iterator[Record | Failure]:
@@ -221,6 +241,14 @@ def _rows(path: Path, fields: Fields) -> Iterator[Record | Failure]:
         yield _record(row, str(path), number, fields)
 
 
+def _kind(value: object) -> str:
+    """What a value is, as JSON and Parquet call it."""
+    if isinstance(value, bool):
+        return "true or false"
+    kinds = {int: "a number", float: "a number", list: "an array", dict: "an object", bytes: "bytes"}
+    return kinds.get(type(value), f"of the type {type(value).__name__}")
+
+
 def _record(values: dict[str, Any], name: str, number: int, fields: Fields) -> Record | Failure:
     columns = {key: value for key, value in values.items() if key not in (fields.text, fields.id)}
     id = values.get(fields.id)
@@ -228,7 +256,7 @@ def _record(values: dict[str, Any], name: str, number: int, fields: Fields) -> R
     text = values.get(fields.text)
     reason = ""
     if not isinstance(text, str):
-        found = "missing" if text is None else f"a {type(text).__name__}, not a text"
+        found = "missing" if text is None else f"{_kind(text)}, not a text"
         reason = f"the field {fields.text} is {found}."
     else:
         try:

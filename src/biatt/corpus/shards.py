@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from biatt.corpus.arrow import ParquetShard, jsonable
-from biatt.corpus.records import Failure, Record
+from biatt.corpus.records import NEW_DOCUMENT, Failure, Record, new_document
 from biatt.data.conll import missing_after, write
 from biatt.data.document import Document
 from biatt.data.files import writing
@@ -176,7 +176,10 @@ def _document(record: Record, sentences: list[Sentence]) -> Document:
 
 
 class ConlluShard:
-    """CoNLL-U. A comment `# newdoc` begins a document that was a text, and another has its columns."""
+    """CoNLL-U. A comment `# newdoc` begins each document, and another has its columns.
+
+    Where sentences that were read have such a comment, theirs stays.
+    """
 
     def __init__(self, stream: BinaryIO, *, confidence: bool, offsets: bool) -> None:
         self._stream, self._confidence, self._offsets = stream, confidence, offsets
@@ -185,11 +188,14 @@ class ConlluShard:
         for record, document in documents:
             sentences = [sentence.as_format("conllu") for sentence in document]
             if not isinstance(record.content, str):  # documents of several files follow each other
-                sentences[0]._lead, last = "", sentences[-1]
+                first, last = sentences[0], sentences[-1]
+                first._lead = ""
                 last._tail += missing_after(last._tail)
+                if not record.continues and new_document(first) is None:
+                    first.verbatim.insert(0, (0, _newdoc(record)))
             else:
                 first = sentences[0] if sentences else Sentence([], [])
-                comments = [f"# newdoc id = {visible(record.id)}"]
+                comments = [_newdoc(record)]
                 if record.columns:
                     comments.append(f"# columns = {json_text(jsonable(record.columns))}")
                 first.verbatim[:0] = [(0, comment) for comment in comments]
@@ -200,6 +206,10 @@ class ConlluShard:
 
     def finish(self) -> None:
         pass
+
+
+def _newdoc(record: Record) -> str:
+    return f"{NEW_DOCUMENT} id = {visible(record.id)}"
 
 
 class JsonShard:

@@ -12,6 +12,7 @@ from biatt.data.conll import read
 from biatt.data.files import InputStream, check_not_input, name_of, reading
 from biatt.data.sentence import SENT_ID
 from biatt.data.text import beginning, is_conll, read_text, read_tokens
+from biatt.errors import ConfigError
 from biatt.machine.threads import Arriving, mapped, windows, with_pauses
 from biatt.options import InputFormat
 from biatt.parser import Parser
@@ -226,6 +227,8 @@ def check_paths(sources: Sequence[Source], target: str) -> None:
     """Refuse what is known to fail before the first sentence is parsed."""
     paths = [source for source in sources if isinstance(source, (str, Path)) and str(source) != "-"]
     for path in paths:
+        if os.path.isdir(path):
+            raise ConfigError(f"{path} is a folder: name its files, or parse all of them with biatt corpus.")
         if not os.path.exists(path):
             with reading(path):  # which says why it cannot be read
                 pass

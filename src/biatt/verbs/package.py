@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -13,6 +14,7 @@ from biatt.verbs.options import MODEL_HELP, Output, Report, output_option
 from biatt.verbs.printing import print_text, write_report
 
 LARGEST_TEXT = 1 << 20  # bytes of a licence, or of the beginning of a card
+TELLING = ("UPOS", "UAS", "LAS")
 SHOWN_SCORES = ("Tokens", "Sentences", "UPOS", "Lemmas", "UAS", "LAS")
 
 Name = Annotated[
@@ -128,10 +130,16 @@ def models(output: Output = "-", format: Report = None) -> None:
     rows = [
         (
             *(facts[column] or "–" for column in columns[:4]),
-            facts["problem"] or facts["scores"] or "–",
+            facts["problem"] or _most_telling(facts["scores"] or "–"),
             None if facts["bytes"] is None else facts["bytes"] / 1e6,
             facts["folder"] or facts["package"],
         )
         for facts in found
     ]
     write_report({"models": found}, [Table("Models", columns, rows)], output, format=format)
+
+
+def _most_telling(scores: str) -> str:
+    """UPOS, UAS and LAS of the scores of a card; all of them would make a row a dozen lines high."""
+    found = [part for part in re.split(r"[:,] ", scores) if part.split(" ")[0] in TELLING]
+    return ", ".join(found) or scores

@@ -166,6 +166,7 @@ def parse(
     fully tagged CoNLL file, HEAD and DEPREL change (with --keep-heads where they are missing) and everything
     else stays as it was, byte for byte. From a pipe, each sentence is written as soon as it has been read.
     Several files are written one after the other to the output, or each to its own file in --output-dir.
+    Folders, JSON lines and Parquet, runs that can be resumed, and clusters are for biatt corpus.
     """
     from biatt.models.named_models import is_auto
     from biatt.parsing.parse_file import parse_files
