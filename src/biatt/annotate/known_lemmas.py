@@ -93,8 +93,8 @@ class KnownLemmas:
         forms = self.table.get(upos)
         return (forms.get(form) or forms.get(form.lower(), ())) if forms else ()
 
-    def choose(self, form: str, upos: str, rules: Sequence[str], scores: Floats) -> str:
-        """The lemma of a word; `scores` are those of the rules.
+    def choose(self, form: str, upos: str, rules: Sequence[str], scores: Floats, best: int) -> str:
+        """The lemma of a word; `scores` are those of the rules, and `best` is the number of the best.
 
         A known form has its known lemma, and the scores decide between several. For an unknown form, the
         rules that are not much worse than the best are tried: first for a lemma that is known of another
@@ -103,11 +103,11 @@ class KnownLemmas:
         known = self._known(form, upos)
         if len(known) == 1:
             return known[0]
-        lemma = lemmas.apply(rules[int(scores.argmax())], form)
+        lemma = lemmas.apply(rules[best], form)
         if lemma in known or not self.table.get(upos):
             return lemma
-        near = np.flatnonzero(scores >= scores.max() - MARGIN)
-        ordered = near[np.argsort(-scores[near], kind="stable")].tolist()
+        near = (scores >= scores[best] - MARGIN).nonzero()[0]
+        ordered = near[(-scores[near]).argsort(kind="stable")].tolist()
         if known:
             results = (lemmas.apply(rules[number], form) for number in ordered)
             return next((lemma for lemma in results if lemma in known), known[0])

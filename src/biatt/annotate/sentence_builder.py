@@ -19,8 +19,6 @@ from biatt.encoding.vocabulary import Indices
 INSIDE, TOKEN_END, SENTENCE_END = range(3)  # what ends at a character
 LONGEST_SENTENCE = 1000  # words: a text without any end of sentence is cut here
 
-NO_TAGS = ["_"] * 7  # from the lemma to DEPS
-
 _IS_SPACE = np.array([chr(code).isspace() for code in range(0x3002)])  # no later character is
 
 
@@ -94,8 +92,9 @@ def build_sentences(text: str, cuts: Cuts, multiword: Multiword) -> Iterator[Sen
             token = form
         if before:
             misc, before = _joined(before, misc), ""
-        words = multiword.words(token) if several else [token]
-        builder.add(token, words, misc=misc or "_", space_after=next_start > end)
+        builder.add(token, misc or "_", space_after=next_start > end)
+        if several:
+            builder.divide(multiword.words(token))
         if ends_sentence or builder.size >= LONGEST_SENTENCE or number == len(starts):
             sentence = builder.sentence()
             sentence.place_in(Places(text, starts[first:number], ends[first:number]))
@@ -120,15 +119,19 @@ class SentenceBuilder:
     def size(self) -> int:
         return len(self.rows)
 
-    def add(self, token: str, words: Sequence[str], *, misc: str, space_after: bool) -> None:
+    def add(self, token: str, misc: str, *, space_after: bool) -> None:
+        """Add a token of one word."""
         rows = self.rows
-        if len(words) > 1:
-            span = f"{len(rows) + 1}-{len(rows) + len(words)}"
-            self.verbatim.append((len(rows), "\t".join([span, token, *NO_TAGS, misc])))
-            misc = "_"
-        for word in words:
-            rows.append([str(len(rows) + 1), word, *NO_TAGS, misc])
+        rows.append([str(len(rows) + 1), token, "_", "_", "_", "_", "_", "_", "_", misc])
         self.text.append(token + " " if space_after else token)
+
+    def divide(self, words: Sequence[str]) -> None:
+        """The last token has these words."""
+        if len(words) > 1:
+            _, token, *rest = self.rows.pop()
+            before = len(self.rows)
+            self.verbatim.append((before, "\t".join([f"{before + 1}-{before + len(words)}", token, *rest])))
+            self.rows += [[str(i), word, *"________"] for i, word in enumerate(words, before + 1)]
 
     def sentence(self) -> Sentence:
         self.verbatim.insert(0, (0, TEXT + "".join(self.text).rstrip()))

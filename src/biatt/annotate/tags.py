@@ -19,6 +19,7 @@ from biatt.encoding.labels import NO_LABEL, Labels
 from biatt.encoding.vocabulary import EMPTY, Indices
 
 KINDS = {"upos": UPOS, "xpos": XPOS, "feats": FEATS, "lemma": LEMMA}  # kinds of label, with their columns
+NOTHING = [EMPTY] * (FEATS + 1 - LEMMA)  # the columns of a word without lemma and tags
 LEAST_LEMMAS = 2  # words that a lemma rule must fit to become a label
 
 Words = Sequence[Sequence[int]]  # for each kind of label, the numbers of some words
@@ -49,6 +50,8 @@ class Tags:
         column is empty in the whole sentence, where the word has no tag at all, or where the treebank has no
         "_" in the column.
         """
+        if all(row[LEMMA : FEATS + 1] == NOTHING for row in sentence.rows):  # as the tokeniser makes them
+            return self.all_words(sentence)
         missing: list[Sequence[int]] = []
         for column in self._columns:
             empty = [i for i, row in enumerate(sentence.rows) if row[column] == EMPTY]
@@ -95,7 +98,9 @@ class Tags:
                 for word in some:
                     form, upos = rows[word][FORM], rows[word][UPOS]
                     lemma = known(form, upos)
-                    rows[word][LEMMA] = lemma or choose(form, upos, names, label_scores[word, part])
+                    rows[word][LEMMA] = lemma or choose(
+                        form, upos, names, label_scores[word, part], chosen[word]
+                    )
         return sentence.with_rows(rows)
 
     def choices(self, label_scores: Floats, words: Words) -> dict[str, Choices]:

@@ -54,8 +54,10 @@ class Scores(NamedTuple):
         layer = self.relation_layer
         if layer is None:
             return self.logits
-        hidden = layer.words + layer.heads[np.asarray(heads)]
-        scores: Floats = self.logits + np.maximum(hidden, SLOPE * hidden) @ layer.out
+        hidden = layer.heads[np.asarray(heads)]
+        hidden += layer.words
+        scores: Floats = np.maximum(hidden, SLOPE * hidden, out=hidden) @ layer.out
+        scores += self.logits
         return scores
 
     def relations(self, heads: npt.ArrayLike) -> Floats:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import groupby
+from itertools import accumulate, groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -155,9 +155,11 @@ class Vocabulary:
     def encode_words(self, sentence: Sentence) -> Encoded:
         """The sentence without its tree: a parser does not look at heads and relations."""
         cached, key = self._bags.get, self._key
-        bags = [cached(key(row)) or self._bag(row) for row in sentence.rows]
-        sizes = np.array(list(map(len, bags)), np.int32) // ROW_BYTES
-        return with_root(np.frombuffer(b"".join(bags), np.int32), offsets_of(sizes))
+        bags = [ROOT_BAG, *[cached(key(row)) or self._bag(row) for row in sentence.rows]]
+        # Sentences are short: this takes half the time of numpy's own sums.
+        ends = np.fromiter(accumulate(map(len, bags), initial=0), np.int32, len(bags) + 1)
+        ends //= ROW_BYTES
+        return Encoded(np.frombuffer(b"".join(bags), np.int32), ends, NO_INDICES, NO_INDICES)
 
     def _bag(self, columns: list[str]) -> bytes:
         """The rows of E of a token; cached, because most tokens of a text occur often."""
@@ -198,6 +200,9 @@ class Vocabulary:
 def in_bytes(rows: Sequence[int]) -> bytes:
     """Rows of E as a bag that is joined with others quickly."""
     return array("i", rows).tobytes()
+
+
+ROOT_BAG = in_bytes([ROOT])
 
 
 def offsets_of(sizes: NDArray[np.integer[Any]]) -> Indices:
