@@ -11,8 +11,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
-import numpy as np
-
 from biatt.annotate import lemmas
 from biatt.data.columns import FORM, LEMMA, UPOS
 from biatt.data.scores import Floats
