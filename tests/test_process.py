@@ -86,6 +86,13 @@ def test_errors_are_not_printed_on_standard_output(data: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full on this system")
+@pytest.mark.parametrize("redirection", ["2>/dev/full", "2</dev/null"])
+def test_error_that_cannot_be_printed_has_its_exit_code(data: Path, redirection: str) -> None:
+    done = run("info", "gone", folder=data, redirection=redirection)
+    assert (done.returncode, done.stdout, done.stderr) == (2, b"", b"")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full on this system")
 @pytest.mark.parametrize(
     "words", [["generate", "9"], EVALUATE, [*EVALUATE, "-f", "json"], [*CORPUS, "full"]], ids=str
 )

@@ -154,7 +154,8 @@ def _exit_codes() -> Iterator[None]:
 
 
 def _exit(text: str, *, code: int) -> NoReturn:
-    print(f"biatt: {visible(text)}", file=sys.stderr)
+    with suppress(OSError):  # standard error can be full, or open for reading only
+        print(f"biatt: {visible(text)}", file=sys.stderr, flush=True)
     raise SystemExit(code) from None
 
 
