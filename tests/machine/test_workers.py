@@ -214,6 +214,8 @@ def test_number_of_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     assert number_of_workers(0) == 4
     with pytest.raises(ConfigError, match="at least 1, or 0 for all cores, not -1"):
         number_of_workers(-1)
+    with pytest.raises(TypeError, match=r"must be a whole number, not str\.$"):
+        number_of_workers("2")  # type: ignore[arg-type]
 
 
 def test_a_full_disk_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -36,6 +36,8 @@ def test_plan_has_a_line_for_each_part_and_the_whole() -> None:
     tokeniser = Part("tokeniser", 8, 9_000, "characters", 130.0, can_stop=False)
     parser = Part("parser", 20, 5_000, "words", 3_000.0, can_stop=False)
     assert described([parser]) == ["Plan: parser: 20 epochs, 5,000 words in all, about 50 minutes."]
+    draft = parser._replace(epochs=1)
+    assert described([draft]) == ["Plan: parser: 1 epoch, 5,000 words in all, about 50 minutes."]
     assert described([tokeniser, parser]) == [
         "Plan:",
         "  1. tokeniser: 8 epochs, 9,000 characters in all, about 2 minutes",

@@ -570,7 +570,7 @@ def test_silver_text_that_cannot_be_used_is_refused(
     assert not (tmp_path / "m").exists()
 
 
-@pytest.mark.parametrize("setting", ["tag_weight=0.9", "vector_width=4"])
+@pytest.mark.parametrize("setting", ["tag_weight=0.9", "vector_width=4", "vector_rows=3"])
 def test_settings_without_effect_are_refused(treebank: Path, tmp_path: Path, setting: str) -> None:
     config = with_settings(SMALL_BEST, [setting])
     with pytest.raises(ConfigError, match=f"{setting.partition('=')[0]} is about "):

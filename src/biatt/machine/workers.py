@@ -50,6 +50,8 @@ DEAD = (
 
 def number_of_workers(count: int) -> int:
     """The count; for 0, the number of cores that this process may use."""
+    if not isinstance(count, int):
+        raise TypeError(f"The number of workers must be a whole number, not {type(count).__name__}.")
     if count < 0:
         raise ConfigError(f"The number of workers must be at least 1, or 0 for all cores, not {count}.")
     if count:

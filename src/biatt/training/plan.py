@@ -45,8 +45,8 @@ class Part(NamedTuple):
     def __str__(self) -> str:
         if not self.epochs:
             return f"{self.title}: already trained"
-        most = "at most " if self.can_stop else ""
-        size = f"{most}{self.epochs} epochs, {self.words:,} {self.unit} in all"
+        most, plural = "at most " if self.can_stop else "", "s" * (self.epochs > 1)
+        size = f"{most}{self.epochs} epoch{plural}, {self.words:,} {self.unit} in all"
         return f"{self.title}: {size}, {most}about {duration(self.seconds)}"
 
 

@@ -7,7 +7,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from biatt.config import Config, ParserTrainingConfig
 from biatt.data.raw_text import raw_text
@@ -16,7 +16,7 @@ from biatt.errors import ConfigError
 from biatt.evaluation.metrics import evaluate
 from biatt.models.language_profile import LanguageProfile
 from biatt.models.model_folder import TOKENISER, is_finished, member_folder
-from biatt.options import DEFAULT_PRESET
+from biatt.options import DEFAULT_PRESET, PresetName
 from biatt.parser import Parser
 from biatt.parsing.fit_confidence import ConfidenceFit
 from biatt.presets import PipelineConfig, of_pipeline, preset, trained_further
@@ -165,6 +165,9 @@ def _check_effects(
         raise ConfigError("tag_weight is about a network that chooses tags, and this one does not.")
     if config.model.vector_width and not vectors and not start:
         raise ConfigError("vector_width is about word vectors, and there are none.")
+    of_presets = {preset(name).model.vector_rows for name in get_args(PresetName)}
+    if config.model.vector_rows not in of_presets and not vectors and not start:
+        raise ConfigError("vector_rows is about word vectors, and there are none.")
 
 
 def _with_vectors(config: Config, vectors: WordVectors | None, name: str | Path | None) -> Config:
