@@ -16,7 +16,8 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.floating[Any]]
 
-SLOPE = np.float32(0.1)  # of the leaky rectified linear function, for inputs below 0
+NEGATIVE_SLOPE = 0.1  # of the leaky rectified linear function, for inputs below 0 (section 2.1)
+SLOPE = np.float32(NEGATIVE_SLOPE)
 LOWEST_MEAN = np.float32(1e-30)  # a mean of probabilities is at least this, so that its logarithm is finite
 
 

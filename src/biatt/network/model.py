@@ -23,6 +23,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from biatt.config import DIRECTIONS, EncoderConfig, ParserConfig
+from biatt.data.scores import NEGATIVE_SLOPE
 from biatt.encoding.batches import Batch, sentence_numbers, split_vectors, word_positions
 from biatt.encoding.labels import NO_LABEL
 from biatt.models.weights import (
@@ -34,7 +35,7 @@ from biatt.models.weights import (
     memory_layers,
     parser_shapes,
 )
-from biatt.network.operations import PLAIN, SLOPE, GruTensors, LookupTensors, Operations
+from biatt.network.operations import PLAIN, GruTensors, LookupTensors, Operations
 
 DEVIATION = 0.1  # standard deviation of initial weights: the paper's variance of 0.01
 FIRST_STATE = 0.1  # initial value of the learned first state of each recurrence (the authors' constant)
@@ -59,7 +60,7 @@ class ParserOutput(NamedTuple):
         layer = self.relation_layer
         if layer is None:
             return self.logits
-        hidden = functional.leaky_relu(layer.words + layer.heads[heads], SLOPE)
+        hidden = functional.leaky_relu(layer.words + layer.heads[heads], NEGATIVE_SLOPE)
         return self.logits + hidden @ layer.out
 
 
@@ -188,7 +189,7 @@ class Encoder(nn.Module):
 
     def embed(self, batch: Batch, dropout: Dropout | None) -> Tensor:
         """Token embeddings x (M, h)."""
-        x = functional.leaky_relu(self.token_sums(batch), SLOPE)
+        x = functional.leaky_relu(self.token_sums(batch), NEGATIVE_SLOPE)
         return self._dropped(x, batch, dropout)
 
     def memory_layer(self, name: str, inputs: Tensor, batch: Batch, dropout: Dropout | None) -> Tensor:

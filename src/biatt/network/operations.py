@@ -14,9 +14,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from biatt.data.scores import NEGATIVE_SLOPE
 from biatt.encoding.vocabulary import Indices
-
-SLOPE = 0.1  # of the leaky rectified linear function's negative part (section 2.1)
 
 
 class GruTensors(NamedTuple):
@@ -74,7 +73,7 @@ def gru_step(state: Tensor, inputs: Tensor, U: Tensor, limit: float) -> Tensor:
     r, z = torch.sigmoid(gates + state @ U[..., : 2 * h]).chunk(2, -1)
     # The reset gate acts before the product with U, as in Cho et al. 2014.
     candidate = candidate + (r * state) @ U[..., 2 * h :]
-    candidate = functional.leaky_relu(candidate, SLOPE).clamp(-limit, limit)
+    candidate = functional.leaky_relu(candidate, NEGATIVE_SLOPE).clamp(-limit, limit)
     return z * state + (1 - z) * candidate
 
 
