@@ -11,7 +11,7 @@ from typing import Any
 
 
 class BiattError(Exception):
-    """Something that the user can put right; its text is one whole sentence."""
+    """Bad input, a bad file or a bad option; its text is one whole sentence."""
 
 
 class FormatError(BiattError):

@@ -43,7 +43,7 @@ class KnownLemmas:
 
     def __init__(self, table: Table) -> None:
         self.table = table
-        self._only: dict[tuple[str, str], str | None] = {}  # what `only` gave
+        self._only: dict[tuple[str, str], str | None] = {}  # results of `only`
         self._of_tag: dict[str, LemmasOfTag] = {}  # made when an unknown form with the tag comes
 
     @classmethod

@@ -28,7 +28,7 @@ Words = Sequence[Sequence[int]]  # for each kind of label, the numbers of some w
 class Tags:
     """The tags and lemmas that a network chooses from.
 
-    With known lemmas, these have the last word (`known_lemmas.py`).
+    Known lemmas, if there are any, are preferred to the rules (`known_lemmas.py`).
     """
 
     def __init__(self, labels: Labels, known_lemmas: KnownLemmas | None = None) -> None:

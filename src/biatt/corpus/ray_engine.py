@@ -83,8 +83,8 @@ def by_ray(model: str | Path, source: Source, workers: int) -> Generator[Done, N
 def _start(ray: Any) -> None:
     """Connect to the cluster, or start one here whose workers get their share of the cores.
 
-    Those of Ray's default have a niceness of 15, and stand nearly still beside other programs. Its own lines
-    on standard error are about its inside; what ends a run is an exception as well.
+    By default, Ray gives workers a niceness of 15: beside other programs they get hardly any time. Its own
+    lines on standard error are about its inside; what ends a run is an exception as well.
     """
     wanted = {NICENESS: "0", LOG_LEVEL: "fatal"}
     added = {name: value for name, value in wanted.items() if name not in os.environ}

@@ -95,19 +95,19 @@ def input_files(inputs: Sequence[str | Path]) -> list[Path]:
     for given in inputs:
         path = Path(given)
         if path.is_dir():
-            found = sorted(file for file in path.rglob("*") if file.is_file() and not _hidden(file, path))
+            named = sorted(file for file in path.rglob("*") if file.is_file() and not _hidden(file, path))
         elif str(given) == "-" or (path.exists() and not path.is_file()):
             raise ConfigError(f"{given} is not a file; inputs are read twice, once for their checksums.")
         elif path.exists() or not glob.has_magic(str(given)):
             with reading(path):  # which says why it cannot be read
-                found = [path]
+                named = [path]
         else:
-            found = sorted(
+            named = sorted(
                 file for file in map(Path, glob.iglob(str(given), recursive=True)) if file.is_file()
             )
-        if not found:
+        if not named:
             raise ConfigError(f"{given} has no files to parse.")
-        for file in found:
+        for file in named:
             files.setdefault(file.resolve(), file)
     return list(files.values())
 
@@ -256,8 +256,8 @@ def _record(values: dict[str, Any], name: str, number: int, fields: Fields) -> R
     text = values.get(fields.text)
     reason = ""
     if not isinstance(text, str):
-        found = "missing" if text is None else f"{_kind(text)}, not a text"
-        reason = f"the field {fields.text} is {found}."
+        state = "missing" if text is None else f"{_kind(text)}, not a text"
+        reason = f"the field {fields.text} is {state}."
     else:
         try:
             text.encode(), id.encode()

@@ -52,7 +52,7 @@ class Reading:
         progress.begin_all(len(files), sum(size for _, size in self._sizes))
 
     def advance(self, place: Place, words: int) -> None:
-        """A shard is finished, of which this is the end."""
+        """Note that a shard is finished, and where in the inputs it ends."""
         self._place = max(self._place, place)
         while self._started <= self._place.file:
             if self._started:

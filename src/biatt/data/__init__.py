@@ -1,1 +1,1 @@
-"""Sentences and what files say about them: reading and writing text and CoNLL, scores, arcs."""
+"""Sentences, documents, scores and arcs; reading and writing text and CoNLL files."""

@@ -33,7 +33,7 @@ UPOS_TAGS = frozenset(
 )
 
 Sentences = Sentence | Document | Iterable[Sentence | Document]
-Trees = bool | Literal["partial"]  # must there be trees? "partial": trees in which heads may be missing
+Trees = bool | Literal["partial"]  # must heads form trees? "partial": trees in which heads may be missing
 
 _FORMAT_HEAD_BYTES = 1 << 16  # the part of a file that tells its format
 _LONGEST_SENTENCE = 1 << 22  # characters: far beyond any sentence, small enough for any memory

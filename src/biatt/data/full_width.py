@@ -1,6 +1,6 @@
 """Full-width forms of ASCII characters, such as ！ and Ａ, which East Asian text has beside the usual ones.
 
-Treebanks often have one of both only. What a model does not know of them is looked up as the other: the text
+Treebanks often have only one of the two. What a model does not know is looked up as the other: the text
 itself keeps its characters.
 """
 

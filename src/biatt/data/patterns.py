@@ -306,10 +306,10 @@ class _Reader:
         return self.text.startswith(text, self.at)
 
     def _take(self, text: str) -> bool:
-        found = self._peek(text)
-        if found:
+        present = self._peek(text)
+        if present:
             self._advance(self.at + len(text))
-        return found
+        return present
 
     def _advance(self, place: int) -> None:
         self.at = place

@@ -24,7 +24,7 @@ def places_of(tokens: Sequence[tuple[str, str]], comment: str | None) -> Places:
     Else the text is put together from the tokens and the space that MISC gives.
     """
     texts = [text_in(form, misc) for form, misc in tokens]
-    if comment is not None and (starts := _found(texts, comment)) is not None:
+    if comment is not None and (starts := _starts_in(texts, comment)) is not None:
         ends = [start + len(text) for start, text in zip(starts, texts, strict=True)]
         return Places(comment, starts, ends, given=False)
     pieces, starts, ends, at = [], [], [], 0
@@ -38,7 +38,7 @@ def places_of(tokens: Sequence[tuple[str, str]], comment: str | None) -> Places:
     return Places("".join(pieces)[: ends[-1] if ends else 0], starts, ends, given=False)
 
 
-def _found(texts: Sequence[str], whole: str) -> list[int] | None:
+def _starts_in(texts: Sequence[str], whole: str) -> list[int] | None:
     """Where the texts begin, if they follow each other in the whole with only space between them."""
     starts, at = [], 0
     for text in texts:

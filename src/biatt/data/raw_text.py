@@ -58,7 +58,7 @@ def paragraphs(sentences: Iterable[Sentence]) -> Iterator[Paragraph]:
         chunks, tokens, line_ends = paragraph
         for token in sentence.tokens:
             parts = token.form.split()
-            if not parts:  # a form of nothing but space, which no text shows
+            if not parts:  # the form is only space, which cannot be seen in a text
                 continue
             if broken:
                 line_ends.append(len(chunks) - 1)
@@ -99,7 +99,7 @@ class RawText:
         for token in sentence.tokens:
             misc = token.row[MISC]
             text = text_in(token.form, misc)
-            if text.strip():  # else it is nothing but space, which no text shows
+            if text.strip():  # else it is only space
                 space = (" " if self._after is None else self._after) + space_before(misc)
                 if self._begins_paragraph and space.count("\n") < 2:
                     space = "\n\n"

@@ -196,10 +196,10 @@ def _column_test(test: Condition) -> RowTest:
     def decide(text: str) -> bool:
         if key is not None:
             items = (item.partition("=") for item in text.split("|"))
-            found = any(name == key and holds(content) for name, _, content in items)
+            holds_here = any(name == key and holds(content) for name, _, content in items)
         else:
-            found = (text != "_" or column == FORM or not value.regex) and holds(text)
-        return found is not negated
+            holds_here = (text != "_" or column == FORM or not value.regex) and holds(text)
+        return holds_here is not negated
 
     return lambda row: decide(row[column])
 

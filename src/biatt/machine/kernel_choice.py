@@ -2,7 +2,7 @@
 
 Compiling takes half a minute, once for a processor, and loading what was compiled half a second. So every
 part of the parser that is compiled has a plain twin, in numpy or in interpreted Python, which needs neither.
-A process begins with these. When the plain work that it has done would have paid for loading the kernels, it
+A process begins with these. When its plain work has taken as long as loading the kernels does, it
 loads them, if they are on disk; one that knows of much work does so at once (`expect_much_work`). If they are
 not, it has started a process that compiles them in the background, one for each cache folder, and asks again.
 Where nothing can be kept on disk, which that process may be the first to see, it compiles by itself once the
@@ -40,7 +40,7 @@ LOADING = 1.0  # … loads kernels that are on disk
 COMPILING = 60.0  # … compiles by itself, where no other process can do it
 
 POLL = 1.0  # seconds between two looks at the disk
-PATIENCE = 900.0  # seconds after which a process in the background that is not done is taken for dead
+PATIENCE = 900.0  # seconds after which an unfinished process in the background counts as dead
 ATTEMPT, FAILURE = ".attempt", ".failure"  # files beside the list, with the time of the last of each
 
 log = logging.getLogger(__name__)  # INFO: the command line shows it

@@ -106,11 +106,11 @@ def _versions() -> tuple[str, ...] | None:
     """Those of all that makes machine code, read from files; None if numba cannot be found."""
     versions = [sys.version, np.__version__]
     for package in ("numba", "llvmlite"):
-        found = find_spec(package)
-        if found is None or found.origin is None:
+        spec = find_spec(package)
+        if spec is None or spec.origin is None:
             return None
         with suppress(OSError):
-            versions.append(Path(found.origin).with_name("_version.py").read_text())
+            versions.append(Path(spec.origin).with_name("_version.py").read_text())
     return tuple(versions)
 
 

@@ -59,11 +59,11 @@ def find_encoder(folder: str | Path) -> EncoderFiles:
             raise ModelError(f"{folder} is not an encoder: it has no {name}.")
     weights = folder / WEIGHTS
     if not weights.is_file():
-        found = sorted(folder.glob("*.safetensors"))
-        if len(found) != 1:
-            wrong = f"{len(found)} files with weights and none is" if found else "no"
+        weight_files = sorted(folder.glob("*.safetensors"))
+        if len(weight_files) != 1:
+            wrong = f"{len(weight_files)} files with weights and none is" if weight_files else "no"
             raise ModelError(f"{folder} is not an encoder: it has {wrong} {WEIGHTS}.")
-        weights = found[0]
+        weights = weight_files[0]
     return EncoderFiles(folder / CONFIG, folder / TOKENIZER, weights)
 
 

@@ -282,9 +282,9 @@ def check_header(types: Mapping[str, str], shapes: Mapping[str, list[int]], expe
     scale: Shapes = {SCALE: expected[EMBEDDINGS][:1]} if packed else {}
     check_shapes(shapes, expected | scale)
     kinds = ALWAYS_PACKED | {EMBEDDINGS: "I8", SCALE: "F32"} if packed else ALWAYS_PACKED
-    for name, found in types.items():
+    for name, kind in types.items():
         wanted = kinds.get(name, "F16" if packed else "F32")
-        require(found == wanted, f"the weights {name} have the type {found} instead of {wanted}")
+        require(kind == wanted, f"the weights {name} have the type {kind} instead of {wanted}")
 
 
 def check_numbers(weights: Mapping[str, NDArray[Any]]) -> None:

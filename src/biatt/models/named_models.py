@@ -46,12 +46,12 @@ def find_model(model: str | Path) -> Path:
     with readable(model):
         if (Path(model) / SETTINGS).is_file():
             return Path(model)
-        inside = {found.name: found for found in _models_inside()}
+        inside = {item.name: item for item in _models_inside()}
         if str(model) in inside:
             return inside[str(model)].checked()
-        installed = [found for found in _installed_models() if found.name == str(model)]
+        installed = [item for item in _installed_models() if item.name == str(model)]
         if len(installed) > 1:
-            packages = " and ".join(found.package for found in installed)
+            packages = " and ".join(item.package for item in installed)
             raise ModelError(f"The packages {packages} both have a model {model}: uninstall one.")
         if installed:
             return installed[0].checked()
@@ -60,7 +60,7 @@ def find_model(model: str | Path) -> Path:
     if str(model) == AUTO:
         where = "only biatt parse and requests to biatt serve choose one by a text"
         raise ModelError(f"{AUTO} is no model that can be loaded: {where}.")
-    names = ", ".join(sorted({found.name for found in named_models()}))
+    names = ", ".join(sorted({item.name for item in named_models()}))
     raise ModelError(f"There is no model folder {model}, nor a model of that name (models: {names}).")
 
 

@@ -253,8 +253,8 @@ class BiAtt(Encoder):
 
     def token_sums(self, batch: Batch) -> Tensor:
         if self.config.vector_width:
-            batch, found = split_vectors(batch, rows=self.E.num_embeddings)
-            positions, rows = (torch.from_numpy(part).to(self.P.device) for part in found)
+            batch, frozen_rows = split_vectors(batch, rows=self.E.num_embeddings)
+            positions, rows = (torch.from_numpy(part).to(self.P.device) for part in frozen_rows)
             vectors = self.vectors.weight[rows] * self.vectors.scale[rows, None]
             sums = super().token_sums(batch).index_add(0, positions, vectors.to(self.P) @ self.vectors.P)
         else:

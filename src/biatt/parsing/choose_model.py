@@ -41,8 +41,8 @@ def choose_model(text: str) -> ModelChoice:
 
 def installed_profiles() -> dict[str, LanguageProfile]:
     """The language profiles of the models that can be loaded by name, of those that have one."""
-    found = {model.name: model.folder and read_profile(model.folder) for model in named_models()}
-    if not (profiles := {name: profile for name, profile in found.items() if profile}):
+    by_name = {model.name: model.folder and read_profile(model.folder) for model in named_models()}
+    if not (profiles := {name: profile for name, profile in by_name.items() if profile}):
         raise ModelError("No installed model has a language profile (language.json): name the model.")
     return profiles
 

@@ -95,7 +95,7 @@ class Scorer:
         With `retag`, a network that chooses tags does not look at those that the sentences have.
         """
         untagged = [self._untagged(sentence, retag=retag) for sentence in sentences]
-        return [found for found, _ in self._scores(sentences, untagged, batch_words=batch_words)]
+        return [scores for scores, _ in self._scores(sentences, untagged, batch_words=batch_words)]
 
     def _untagged(self, sentence: Sentence, *, retag: bool) -> Words:
         """The words whose tags and lemmas the network chooses, for each kind of label."""

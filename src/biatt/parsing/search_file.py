@@ -34,7 +34,7 @@ _COLUMNS = ("form", "lemma", "upos", "xpos", "feats", "deprel")  # of a word in 
 _HIGHLIGHT, _PLAIN = "\x1b[1;31m", "\x1b[0m"  # bold red on a terminal, and its end
 
 
-class Found(NamedTuple):
+class MatchedSentence(NamedTuple):
     """A sentence with all matches of the pattern in it, at least one."""
 
     sentence: Sentence
@@ -55,17 +55,17 @@ def search_file(
     """
     check_not_input(target, [source])
     format = format or SUFFIXES.get(known_suffix(target, SUFFIXES), "text")
-    found = _found(source, Search(pattern))
+    matched = _matched_sentences(source, Search(pattern))
     if format == "conllu":
-        write(map(_commented, found), target)
+        write(map(_commented, matched), target)
     elif format in ("svg", "png", "html"):
-        _write_pictures(found, target, format, title=pattern)
+        _write_pictures(matched, target, format, title=pattern)
     elif format == "json":
-        write_json((_as_dict(match) for item in found for match in item.matches), target)
+        write_json((_as_dict(match) for item in matched for match in item.matches), target)
     else:
         lines = _text(_colour_wanted(target)) if format == "text" else _tree
         with writing(target) as stream:
-            for item in found:
+            for item in matched:
                 stream.write(lines(item).encode(errors="backslashreplace"))
 
 
@@ -80,14 +80,16 @@ def count_file(
     search = Search(pattern)
     values = [_value_of(attribute, search) for attribute in attributes]
     return Counter(
-        tuple(value(match) for value in values) for _, matches in _found(source, search) for match in matches
+        tuple(value(match) for value in values)
+        for _, matches in _matched_sentences(source, search)
+        for match in matches
     )
 
 
-def _found(source: str | Path | BinaryIO, search: Search) -> Iterator[Found]:
+def _matched_sentences(source: str | Path | BinaryIO, search: Search) -> Iterator[MatchedSentence]:
     for sentence in read(source):
         if matches := list(search.find(sentence)):
-            yield Found(sentence, matches)
+            yield MatchedSentence(sentence, matches)
 
 
 def _value_of(attribute: str, search: Search) -> Callable[[Match], str]:
@@ -129,12 +131,12 @@ def _names_by_word(matches: Iterable[Match]) -> dict[int, list[str]]:
     return words
 
 
-def _text(colour: bool) -> Callable[[Found], str]:
+def _text(colour: bool) -> Callable[[MatchedSentence], str]:
     """Lines for a reader: where the match is, and the sentence with the words marked as [word]=name."""
     before, after = (_HIGHLIGHT, _PLAIN) if colour else ("", "")
 
-    def lines(found: Found) -> str:
-        sentence, matches = found
+    def lines(matched: MatchedSentence) -> str:
+        sentence, matches = matched
         place = visible(sentence.sent_id or f"line {sentence.line}")
         forms = visible("\t".join(sentence.forms), keep="\t").split("\t")
         result = []
@@ -173,33 +175,33 @@ def _word(sentence: Sentence, number: int) -> dict[str, Any]:
     return {"id": number, "head": None if head == MISSING else int(head), **columns}
 
 
-def _tree(found: Found) -> str:
+def _tree(matched: MatchedSentence) -> str:
     """A drawing of the tree, with an arrow and the names behind the words of all matches."""
     from rich.cells import cell_len
 
-    lines = found.sentence.tree().split("\n")
+    lines = matched.sentence.tree().split("\n")
     width = max(map(cell_len, lines))
-    for number, names in _names_by_word(found.matches).items():
+    for number, names in _names_by_word(matched.matches).items():
         line = lines[number - 1]
         lines[number - 1] = f"{line}{' ' * (width - cell_len(line))}  ← {' '.join(names)}".rstrip()
-    head = [f"# {visible(found.sentence.sent_id)}"] if found.sentence.sent_id else []
+    head = [f"# {visible(matched.sentence.sent_id)}"] if matched.sentence.sent_id else []
     return "\n".join([*head, *lines, "", ""])
 
 
-def _commented(found: Found) -> Sentence:
+def _commented(matched: MatchedSentence) -> Sentence:
     """The sentence with a comment for each match: the number of its first word, then name=number."""
-    sentence = found.sentence.as_format("conllu")
-    for match in found.matches:
+    sentence = matched.sentence.as_format("conllu")
+    for match in matched.matches:
         named = (f"{name}={number}" for name, number in match.names.items())
         sentence = sentence.with_comment(f"{MATCH_COMMENT}{' '.join([str(match.number), *named])}")
     return sentence
 
 
 def _write_pictures(
-    found: Iterable[Found], target: str | Path | BinaryIO, format: PictureFormat, *, title: str
+    matched: Iterable[MatchedSentence], target: str | Path | BinaryIO, format: PictureFormat, *, title: str
 ) -> None:
     from biatt.display.pages import write_pictures
     from biatt.display.svg import tree_picture
 
-    pictures = (tree_picture(sentence, marked=_names_by_word(matches)) for sentence, matches in found)
+    pictures = (tree_picture(sentence, marked=_names_by_word(matches)) for sentence, matches in matched)
     write_pictures(pictures, target, format, title=title)

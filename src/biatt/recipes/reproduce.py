@@ -206,7 +206,7 @@ def _finish(
     with locked(folder):
         records = read_records(folder)
         _write_table(folder, experiments, records)
-        results = {e.name: found for e in experiments if (found := records_of(e, records))}
+        results = {e.name: finished for e in experiments if (finished := records_of(e, records))}
         if results and plots.can_draw():
             plots.draw(results, folder, changed=added)
         elif results:

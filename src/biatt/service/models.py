@@ -51,8 +51,8 @@ class Models(Mapping[str, Parser]):
         return name
 
     def _chosen(self, text: str) -> str:
-        found = {name: parser.profile for name, parser in self._parsers.items()}
-        if not (profiles := {name: profile for name, profile in found.items() if profile}):
+        by_name = {name: parser.profile for name, parser in self._parsers.items()}
+        if not (profiles := {name: profile for name, profile in by_name.items() if profile}):
             raise Problem.in_field("model", "No model that is served has a language profile: name one.")
         return best_choice(text[:SAMPLE], profiles).name
 

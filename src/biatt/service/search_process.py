@@ -20,12 +20,12 @@ MOST_MATCHES = 10_000
 def matches(request: dict[str, str]) -> dict[str, Any]:
     """What is found: the number of the sentence, the numbers of the words, and those that have a name."""
     pattern = search(request["pattern"])
-    found = (
+    all_matches = (
         {"sentence": number, "words": match.numbers, "names": match.names}
         for number, sentence in enumerate(reads(request["conllu"], format="conllu"), 1)
         for match in pattern.find(sentence)
     )
-    first = list(islice(found, MOST_MATCHES + 1))
+    first = list(islice(all_matches, MOST_MATCHES + 1))
     return {"matches": first[:MOST_MATCHES], "complete": len(first) <= MOST_MATCHES}
 
 

@@ -67,7 +67,7 @@ class EncoderInput:
         forms = [sentence.forms for sentence in sentences]
         if self.tuned:
             pieces = self.encoder.subwords.pieces(forms)
-            return [part._replace(pieces=own) for part, own in zip(encoded, pieces, strict=True)]
+            return [part._replace(pieces=of_part) for part, of_part in zip(encoded, pieces, strict=True)]
         if cached:
             features = cached_features(self.encoder, forms, self.cache, job.listener, threads=job.threads)
         else:

@@ -312,12 +312,12 @@ class ParserRun(Run):
 
     def save_model(self, weights: dict[str, NDArray[Any]], best: Record, *, last: bool) -> None:
         card = model_card(self.config, self.vocabulary, self.origin, best)
-        own = {name: value for name, value in weights.items() if not name.startswith(TUNED_ENCODER)}
-        own.update(self.frozen)
+        of_parser = {name: value for name, value in weights.items() if not name.startswith(TUNED_ENCODER)}
+        of_parser.update(self.frozen)
         parser = Parser(
             self.config,
             self.vocabulary,
-            own,
+            of_parser,
             card=card,
             labels=self.labels,
             known_lemmas=self.known_lemmas,

@@ -66,11 +66,11 @@ def read_treebank(
     respaced: list[str] = []
 
     def content(file: str | Path, *, trees: Trees) -> list[Sentence]:
-        found = _sentences(file, trees=trees)
-        if spaces and found and lacks_spaces(found):
+        sentences_of_file = _sentences(file, trees=trees)
+        if spaces and sentences_of_file and lacks_spaces(sentences_of_file):
             respaced.append(str(file))
-            return list(map(with_spaces, found))
-        return found
+            return list(map(with_spaces, sentences_of_file))
+        return sentences_of_file
 
     sentences = [sentence for file in files for sentence in content(file, trees="partial")]
     if dev is not None:

@@ -125,7 +125,7 @@ def models(output: Output = "-", format: Report = None) -> None:
     from biatt.models.model_facts import model_facts
     from biatt.models.named_models import named_models
 
-    found = [model_facts(model) for model in named_models()]
+    described = [model_facts(model) for model in named_models()]
     columns = ("name", "language", "treebank", "licence", "scores", "MB", "place")
     rows = [
         (
@@ -134,12 +134,12 @@ def models(output: Output = "-", format: Report = None) -> None:
             None if facts["bytes"] is None else facts["bytes"] / 1e6,
             facts["folder"] or facts["package"],
         )
-        for facts in found
+        for facts in described
     ]
-    write_report({"models": found}, [Table("Models", columns, rows)], output, format=format)
+    write_report({"models": described}, [Table("Models", columns, rows)], output, format=format)
 
 
 def _most_telling(scores: str) -> str:
     """UPOS, UAS and LAS of the scores of a card; all of them would make a row a dozen lines high."""
-    found = [part for part in re.split(r"[:,] ", scores) if part.split(" ")[0] in TELLING]
-    return ", ".join(found) or scores
+    telling = [part for part in re.split(r"[:,] ", scores) if part.split(" ")[0] in TELLING]
+    return ", ".join(telling) or scores
