@@ -10,6 +10,7 @@ from typing import NamedTuple
 import pytest
 
 import biatt
+from biatt.models.model_folder import FILES, LOCK
 
 PACKAGE = Path(biatt.__file__).parent
 
@@ -186,6 +187,43 @@ def test_nothing_imports_the_entrances() -> None:
     assert users == {"__main__"}
     users = {item.importer for item in IMPORTS if own(item) and room_of(item.imported) == "verbs"}
     assert {user for user in users if room_of(user) != "verbs"} == {"cli"}
+
+
+def test_no_module_is_over_400_lines_and_no_function_over_60() -> None:
+    """One that is longer does a second thing, which has a place of its own."""
+    long = []
+    for path in sorted(PACKAGE.rglob("*.py")):
+        text = path.read_text(encoding="utf-8")
+        if text.count("\n") > 400:
+            long.append(name_of(path))
+        long += [
+            f"{name_of(path)}.{node.name}"
+            for node in ast.walk(ast.parse(text))
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+            and (node.end_lineno or 0) - node.lineno >= 60
+        ]
+    assert long == []
+
+
+def test_train_reads_as_a_plan() -> None:
+    """The function that trains a model, without its parameters and its docstring, has up to 40 lines."""
+    tree = ast.parse((PACKAGE / "training" / "train.py").read_text(encoding="utf-8"))
+    (train,) = (node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "train")
+    last = train.body[-1].end_lineno
+    assert last is not None
+    assert last - train.body[1].lineno < 40
+
+
+def test_only_the_model_folder_knows_its_files() -> None:
+    """Those of a contextual encoder's folder, which others define, are known to its module."""
+    names = {*FILES, LOCK}
+    users = {
+        name_of(path)
+        for path in PACKAGE.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant) and node.value in names
+    }
+    assert users == {"models.model_folder", "models.encoder_folder"}
 
 
 def test_the_design_page_names_every_room() -> None:
