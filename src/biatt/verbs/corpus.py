@@ -30,7 +30,7 @@ Inputs = Annotated[
 Folder = Annotated[
     Path, output_option("--output-dir", metavar="FOLDER", help="Folder for the shards and the manifest.")
 ]
-Input = Annotated[
+DocumentFormat = Annotated[
     CorpusInput | None,
     input_option(
         "--input",
@@ -69,7 +69,7 @@ def corpus(
     inputs: Inputs,
     output_dir: Folder,
     model: Model = "en",
-    input_format: Input = None,
+    input_format: DocumentFormat = None,
     field: Field = "text",
     id_field: IdField = "id",
     format: Format = "conllu",

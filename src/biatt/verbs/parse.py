@@ -40,7 +40,7 @@ ModelOrAuto = Annotated[
     ),
 ]
 Text = Annotated[str | None, input_option(metavar="TEXT", help="Text to parse instead of a file.")]
-Input = Annotated[
+ContentFormat = Annotated[
     InputFormat | None,
     input_option(
         "--input",
@@ -141,7 +141,7 @@ def parse(
     files: Files = None,
     text: Text = None,
     model: ModelOrAuto = "en",
-    input_format: Input = None,
+    input_format: ContentFormat = None,
     max_size: MaxSize = None,
     output: Output = "-",
     output_dir: OutputDir = None,

@@ -8,7 +8,7 @@ import typer
 
 import biatt
 from biatt.verbs.options import Device, Model, Output, Workers
-from biatt.verbs.parse import Format, Input, Retag
+from biatt.verbs.parse import ContentFormat, Format, Retag
 from biatt.verbs.printing import parse_progress
 
 Pool = Annotated[
@@ -22,7 +22,7 @@ def suggest(
     pool: Pool,
     count: Count = 100,
     model: Model = "en",
-    input_format: Input = None,
+    input_format: ContentFormat = None,
     output: Output = "-",
     format: Format = None,
     retag: Retag = False,

@@ -32,7 +32,7 @@ def _print_settings(wanted: bool) -> None:
 Train = Annotated[
     list[Path], input_option(metavar="FILE...", help="CoNLL-U or CoNLL-X files, plain or compressed.")
 ]
-Output = Annotated[Path, output_option("--output", "-o", metavar="FOLDER", help="Folder for the model.")]
+ModelFolder = Annotated[Path, output_option("--output", "-o", metavar="FOLDER", help="Folder for the model.")]
 Dev = Annotated[Path | None, input_option(metavar="FILE", help="File to choose the model by.")]
 DevFraction = Annotated[
     float | None,
@@ -150,7 +150,7 @@ ListSettings = Annotated[
 
 def train(
     train: Train,
-    output: Output,
+    output: ModelFolder,
     dev: Dev = None,
     dev_fraction: DevFraction = None,
     start: Start = None,
