@@ -85,6 +85,12 @@ def test_errors_are_not_printed_on_standard_output(data: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (2, b"", b"")
 
 
+def test_too_little_memory_is_one_sentence(data: Path) -> None:
+    done = run("compare", *["a.conllu"] * 3, "--samples", str(10**15), folder=data)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr == b"biatt: the memory is not enough for this.\n"
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full on this system")
 @pytest.mark.parametrize("redirection", ["2>/dev/full", "2</dev/null"])
 def test_error_that_cannot_be_printed_has_its_exit_code(data: Path, redirection: str) -> None:

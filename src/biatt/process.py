@@ -4,7 +4,7 @@
 |---|---|
 | 0 | success; also a service that Ctrl-C or SIGTERM has stopped |
 | 1 | a fault of biatt, with a traceback |
-| 2 | bad input or bad options: one sentence on standard error |
+| 2 | bad input, bad options or too little memory: one sentence on standard error |
 | 129, 143 | the signal SIGHUP or SIGTERM; temporary files are removed |
 | 130 | Ctrl-C |
 | 141 | the reader of the output has left, as in `biatt parse notes.txt | head` |
@@ -143,6 +143,8 @@ def _exit_codes() -> Iterator[None]:
         yield
     except BiattError as error:
         _exit(str(error), code=BAD_INPUT)
+    except MemoryError:
+        _exit("the memory is not enough for this.", code=BAD_INPUT)
     except KeyboardInterrupt:
         _exit("interrupted.", code=INTERRUPTED)
     except BrokenPipeError:

@@ -408,7 +408,7 @@ def test_standard_input_and_output(pack: Callable[[bytes], bytes]) -> None:
 
 def test_standard_input_has_a_name_in_errors(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"no columns\n")))
-    with pytest.raises(FormatError, match=r"^<stdin>, line 1: the line has 1 columns"):
+    with pytest.raises(FormatError, match=r"^<stdin>, line 1: the line has no tab"):
         list(read("-"))
 
 
@@ -434,7 +434,7 @@ def test_failure_midway_keeps_the_old_file(tmp_path: Path) -> None:
 FAULTS = [
     ("nine columns", "1" + "\t_" * 8 + "\n", 1, "has 9 columns separated by tabs, not 10"),
     ("eleven columns", row(1) + "2" + "\t_" * 10 + "\n", 2, "has 11 columns"),
-    ("spaces for tabs", row(1) + "2 w _ _ _ _ 0 root _ _\n", 2, "has 1 columns"),
+    ("spaces for tabs", row(1) + "2 w _ _ _ _ 0 root _ _\n", 2, "has no tab; 10 columns separated"),
     ("tab alone", row(1) + "\t\n" + row(2), 2, "has 2 columns"),
     ("empty form", row(1) + row(2, form=""), 2, "column 2 is empty"),
     ("empty last column", row(1) + row(2)[:-2] + "\n", 2, "column 10 is empty"),

@@ -302,7 +302,9 @@ def _complain(lines: list[str], n: int, name: str, first: int, trees: Trees) -> 
             continue
         row = line.split("\t")
         fault = ""
-        if len(row) != WIDTH:
+        if len(row) == 1:
+            fault = f"the line has no tab; {WIDTH} columns separated by tabs were expected"
+        elif len(row) != WIDTH:
             fault = f"the line has {len(row)} columns separated by tabs, not {WIDTH}"
         elif "" in row:
             fault = f"column {row.index('') + 1} is empty; a missing value is written _"
