@@ -685,10 +685,15 @@ def test_words_that_no_file_can_hold_are_refused(form: str) -> None:
 
 
 def test_columns_of_unequal_length_are_refused() -> None:
-    with pytest.raises(ValueError, match="zip"):
+    with pytest.raises(ValueError, match=r"^A column has 1 values for 2 words\.$"):
         Sentence.from_words(["a", "b"], upos=["X"])
 
 
 def test_half_characters_cannot_be_written() -> None:
     with pytest.raises(FormatError, match="is half a character"):
         written([Sentence.from_words(["\ud800"])])
+
+
+def test_what_is_no_file_is_not_read() -> None:
+    with pytest.raises(TypeError, match=r'^A file is a path, "-" or a binary stream, not int\.$'):
+        list(read(5))  # type: ignore[arg-type]

@@ -582,3 +582,25 @@ def test_missing_silver_text_is_one_sentence(treebank: Path, tmp_path: Path) -> 
     with pytest.raises(BiattError, match=r"nowhere: cannot be read: no such file or directory\.$"):
         train(treebank, out=tmp_path / "m", config=WITH_SILVER, silver=[tmp_path / "nowhere"])
     assert not (tmp_path / "m").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"config": "best"}, r"config is a biatt.Config, such as preset\('best'\) gives, not 'best'\."),
+        ({"pipeline": True}, r"pipeline is a biatt.PipelineConfig, not True\."),
+        ({"seed": 1.5}, r"seed is a whole number, not 1.5\."),
+        ({"threads": "2"}, r"threads is a whole number, not '2'\."),
+    ],
+)
+def test_options_of_other_types_are_refused_at_once(
+    tmp_path: Path, options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(TypeError, match=message):
+        train(tmp_path / "not-read.conllu", out=tmp_path / "m", **options)
+    assert not (tmp_path / "m").exists()
+
+
+def test_training_needs_a_file(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"^There is no file to train on\.$"):
+        train([], out=tmp_path / "m")

@@ -105,6 +105,8 @@ def reading(
     """
     name = name or name_of(source)
     if not isinstance(source, (str, Path)):
+        if not hasattr(source, "read"):
+            raise TypeError(f'A file is a path, "-" or a binary stream, not {type(source).__name__}.')
         yield _decompressed(source, name, max_size)
     elif str(source) == "-":
         if sys.stdin is None:

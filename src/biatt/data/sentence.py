@@ -81,6 +81,8 @@ class Sentence:
         given = {LEMMA: lemmas, UPOS: upos, XPOS: xpos, FEATS: feats, HEAD: numbers, DEPREL: deprels}
         for column, values in given.items():
             if values is not None:
+                if len(values) != len(rows):
+                    raise ValueError(f"A column has {len(values)} values for {len(rows)} words.")
                 for row, value in zip(rows, values, strict=True):
                     row[column] = value
         for row in rows:

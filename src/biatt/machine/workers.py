@@ -22,6 +22,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing import get_context, parent_process
 from multiprocessing.reduction import DupFd
+from numbers import Integral
 from threading import Thread, current_thread, main_thread
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -50,7 +51,7 @@ DEAD = (
 
 def number_of_workers(count: int) -> int:
     """The count; for 0, the number of cores that this process may use."""
-    if not isinstance(count, int):
+    if not isinstance(count, Integral):
         raise TypeError(f"The number of workers must be a whole number, not {type(count).__name__}.")
     if count < 0:
         raise ConfigError(f"The number of workers must be at least 1, or 0 for all cores, not {count}.")

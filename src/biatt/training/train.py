@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
+from numbers import Integral
 from pathlib import Path
+from types import NoneType
 from typing import TYPE_CHECKING, get_args
 
 from biatt.config import Config, ParserTrainingConfig
@@ -64,6 +66,7 @@ def train(
     from biatt.training.run import Job
     from biatt.training.start import Start
 
+    _check_types(config, pipeline, seed=seed, threads=threads, ensemble=ensemble)
     _check_numbers(seed=seed, threads=threads, ensemble=ensemble)
     torch_device(device)  # an error now is better than one after hours of training
     with joined(device=device, encoder=encoder is not None) as processes:
@@ -105,6 +108,16 @@ def _treebank(
     for file in treebank.respaced:
         listener.message(f"{file} does not say where spaces are (SpaceAfter=No): rules restore them.")
     return treebank.sampled(sample_words, seed=seed) if sample_words else treebank
+
+
+def _check_types(config: object, pipeline: object, **numbers: object) -> None:
+    if not isinstance(config, (Config, NoneType)):
+        raise TypeError(f"config is a biatt.Config, such as preset('best') gives, not {config!r:.40}.")
+    if not isinstance(pipeline, (PipelineConfig, NoneType)):
+        raise TypeError(f"pipeline is a biatt.PipelineConfig, not {pipeline!r:.40}.")
+    for name, number in numbers.items():
+        if not isinstance(number, Integral):
+            raise TypeError(f"{name} is a whole number, not {number!r:.40}.")
 
 
 def _check_numbers(*, seed: int, threads: int, ensemble: int) -> None:

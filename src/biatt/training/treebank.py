@@ -62,6 +62,8 @@ def read_treebank(
     """
     if dev is not None and dev_fraction is not None:
         raise ConfigError("A dev fraction is held out of the training files only where there is no dev file.")
+    if not files:
+        raise ConfigError("There is no file to train on.")
     names = ", ".join(map(str, files))
     respaced: list[str] = []
 
