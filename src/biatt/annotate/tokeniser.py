@@ -89,18 +89,18 @@ class Characters:
 
     def _chunk(self, chunk: str) -> tuple[bytes, bytes]:
         """The rows of the characters of a chunk, and the number of rows of each character."""
-        found = self._chunks.get(chunk)
-        if found is None:
+        bags_and_sizes = self._chunks.get(chunk)
+        if bags_and_sizes is None:
             row_of = self._rows
             readable = half_width(chunk, but=lambda character: f"c{character}" in row_of)
             whole = in_bytes([row_of[symbol] for symbol in _whole(readable) if symbol in row_of])
             bags = [self._character(part) + whole for part in _with_neighbours(readable)]
-            found = b"".join(bags), bytes(len(bag) // ROW_BYTES for bag in bags)
+            bags_and_sizes = b"".join(bags), bytes(len(bag) // ROW_BYTES for bag in bags)
             if len(chunk) <= LONGEST_CHUNK:
                 if len(self._chunks) >= REMEMBERED_CHUNKS:
                     self._chunks.clear()
-                self._chunks[chunk] = found
-        return found
+                self._chunks[chunk] = bags_and_sizes
+        return bags_and_sizes
 
     def _character(self, with_neighbours: str) -> bytes:
         """The rows of a character for itself and its neighbours."""
