@@ -85,8 +85,15 @@ def test_errors_are_not_printed_on_standard_output(data: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (2, b"", b"")
 
 
-def test_too_little_memory_is_one_sentence(data: Path) -> None:
-    done = run("compare", *["a.conllu"] * 3, "--samples", str(10**15), folder=data)
+COMPARE = ["compare", *["a.conllu"] * 3, "--samples", str(10**15)]
+TRAIN = ["train", "--train", "a.conllu", "-o", "large", "--set"]
+
+
+@pytest.mark.parametrize(
+    "words", [COMPARE, [*TRAIN, "hidden=999999999999"], [*TRAIN, f"hidden={2**59}"]], ids=str
+)
+def test_too_little_memory_is_one_sentence(data: Path, words: list[str]) -> None:
+    done = run(*words, folder=data)
     assert (done.returncode, done.stdout) == (2, b"")
     assert done.stderr == b"biatt: the memory is not enough for this.\n"
 

@@ -29,6 +29,8 @@ from biatt.errors import BiattError
 
 BAD_INPUT, INTERRUPTED, READER_LEFT = 2, 130, 141
 TERMINATING = ("SIGHUP", "SIGTERM")  # Windows does not have the first
+NO_MEMORY = "the memory is not enough for this."
+TORCH_NO_MEMORY = ("can't allocate memory", "out of memory", "Storage size calculation overflowed")
 REPEAT_SECONDS = 0.01  # until a signal comes again whose exception was swallowed
 
 
@@ -144,7 +146,11 @@ def _exit_codes() -> Iterator[None]:
     except BiattError as error:
         _exit(str(error), code=BAD_INPUT)
     except MemoryError:
-        _exit("the memory is not enough for this.", code=BAD_INPUT)
+        _exit(NO_MEMORY, code=BAD_INPUT)
+    except RuntimeError as error:
+        if not any(reason in str(error) for reason in TORCH_NO_MEMORY):
+            raise
+        _exit(NO_MEMORY, code=BAD_INPUT)
     except KeyboardInterrupt:
         _exit("interrupted.", code=INTERRUPTED)
     except BrokenPipeError:
