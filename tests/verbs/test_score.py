@@ -73,3 +73,16 @@ def test_calibrate_fits_a_model_and_stores_the_fit(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["calibrate", str(gold), "--model", str(model), "--fit"])
     assert result.exit_code == 2
     assert "at least 2,000 words" in result.output
+
+
+def test_calibrate_says_at_once_that_it_cannot_draw(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model, gold = tmp_path / "model", tmp_path / "gold.conllu"
+    random_parser().save(model)
+    biatt.write(generate(300, seed=7), gold)
+    before = {path: path.read_bytes() for path in model.iterdir()}
+    monkeypatch.setattr("biatt.evaluation.calibration.find_spec", lambda _: None)
+    words = ["calibrate", str(gold), "--model", str(model), "--fit", "--plot", str(tmp_path / "a.png")]
+    result = CliRunner().invoke(app, words)
+    assert result.exit_code == 2
+    assert "needs matplotlib" in result.output
+    assert {path: path.read_bytes() for path in model.iterdir()} == before

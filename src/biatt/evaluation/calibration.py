@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from io import BytesIO
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -163,12 +164,17 @@ def _as_dict(claims: dict[str, list[Bin]]) -> dict[str, Any]:
     }
 
 
+def require_matplotlib() -> None:
+    """Refuse to draw before the work is done whose result would be drawn."""
+    if find_spec("matplotlib") is None:
+        raise ConfigError("A reliability diagram needs matplotlib: pip install 'biatt[bench]'.")
+
+
 def draw(calibration: Calibration, path: str | Path) -> None:
     """Write a reliability diagram, probability against accuracy, as PNG."""
-    try:
-        import matplotlib
-    except ModuleNotFoundError:
-        raise ConfigError("A reliability diagram needs matplotlib: pip install 'biatt[bench]'.") from None
+    require_matplotlib()
+    import matplotlib
+
     matplotlib.use("Agg")  # draws to files only: no display is needed
     from matplotlib.figure import Figure
 

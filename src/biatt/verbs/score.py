@@ -75,10 +75,12 @@ def calibrate(
 
     A model that chooses tags parses with its tags, not with those of the file.
     """
-    from biatt.evaluation.calibration import draw
+    from biatt.evaluation.calibration import draw, require_matplotlib
     from biatt.training.calibrate import calibrate_model
 
     check_not_input(output, [gold])
+    if plot:
+        require_matplotlib()
     result = calibrate_model(model, gold, fit=fit)
     if plot:
         draw(result, plot)
