@@ -87,6 +87,7 @@ def compiled_for_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
     monkeypatch.setenv("BIATT_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setattr(warm_up, "call_kernels", call_kernels)
     monkeypatch.setattr("biatt.machine.compiled.used_files", set())
+    monkeypatch.setattr(os, "nice", lambda by: 0, raising=False)  # `main` would slow all later tests
     return tmp_path / "cache"
 
 
@@ -111,10 +112,7 @@ def test_what_is_on_disk_is_not_compiled_again(
     warm_up.main()
 
 
-def test_process_in_the_background_leaves_the_work_to_one_that_has_begun(
-    compiled_for_nothing: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(os, "nice", lambda by: 0, raising=False)
+def test_process_in_the_background_leaves_the_work_to_one_that_has_begun(compiled_for_nothing: Path) -> None:
     path = list_path()
     assert path is not None
     with warm_up._locked(path.with_suffix(".lock"), wait=False):
@@ -139,7 +137,6 @@ def test_process_in_the_background_notes_that_its_code_cannot_be_kept(
     compiled_for_nothing: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As on a full disk, where an empty file can be made and renamed, but nothing can be written."""
-    monkeypatch.setattr(os, "nice", lambda by: 0, raising=False)
     monkeypatch.setattr(kernel_choice, "_start", lambda command: None)
     monkeypatch.setattr("biatt.machine.compiled.KernelCache.writable", False)
     assert kernel_choice.start_in_background()
