@@ -66,9 +66,14 @@ def _multiply(a: Floats, w: Packed, c: Floats, rows: int, fresh: bool) -> None:
 @overload(_multiply, jit_options=INLINED, strict=False)
 def _multiply_for_types(a: Any, w: Any, c: Any, rows: Any, fresh: Any) -> Any:
     def floats(a: Floats, w: Floats, c: Floats, rows: int, fresh: bool) -> None:
+        # Tiles of about the same size: the few sums of one or two rows wait for each other.
+        tiles = (rows + TILE_ROWS - 1) // TILE_ROWS
         for p in range(len(w)):
-            for i in range(0, rows, TILE_ROWS):
-                _add_tile(a, i, w, p, c, min(rows - i, TILE_ROWS), fresh)  # type: ignore[call-arg]
+            i = 0
+            for left in range(tiles, 0, -1):
+                count = (rows - i + left - 1) // left
+                _add_tile(a, i, w, p, c, count, fresh)  # type: ignore[call-arg]
+                i += count
 
     def whole(a: Floats, w: Numbers, c: Floats, rows: int, fresh: bool) -> None:
         numbers, scales = round_rows(a, w[0, 1, 0], rows)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -112,50 +113,56 @@ class Adam:
 class CompiledAdam(Adam):
     """The same steps up to rounding, each in one pass over weights, gradient and moments."""
 
+    def __init__(
+        self, parameters: Mapping[str, nn.Parameter], config: TrainingConfig, *, threads: int = 1
+    ) -> None:
+        super().__init__(parameters, config, threads=threads)
+        # Making arrays of tensors takes as long as the steps of small ones. Tensors keep their memory.
+        self._arrays = {
+            name: _Arrays(
+                _array(parameter), *(_array(self.moments[f"{name}.{part}"]) for part in _Arrays._fields[1:])
+            )
+            for name, parameter in self.parameters.items()
+        }
+
     def _norm(self, gradients: list[Tensor]) -> float:
-        return math.sqrt(sum(sum_of_squares(_flat(gradient)) for gradient in gradients))
+        return math.sqrt(sum(sum_of_squares(_array(gradient).reshape(-1)) for gradient in gradients))
 
     def _step_dense(
         self, names: list[str], gradients: Mapping[str, Tensor], excess: float, rate: float
     ) -> None:
-        decay = BETA1, self.config.beta2
+        factor, decay = 1 / excess, (BETA1, self.config.beta2)
         for name in names:
-            first, second, steps = self._moments(name)
+            weights, first, second, steps = self._arrays[name]
             steps[0] += 1  # all rows have the same count
+            count = float(steps[0])
             step_all(
-                _flat(self.parameters[name]),
-                _flat(gradients[name]),
+                weights.reshape(-1),
+                _array(gradients[name]).reshape(-1),
                 first.reshape(-1),
                 second.reshape(-1),
-                1 / excess,
+                factor,
                 decay,
-                rate / (1 - BETA1 ** float(steps[0])),
-                1 / math.sqrt(1 - self.config.beta2 ** float(steps[0])),
+                rate / (1 - BETA1**count),
+                1 / math.sqrt(1 - self.config.beta2**count),
                 EPSILON,
             )
 
     def _step_rows(self, name: str, rows: Tensor, gradient: Tensor, excess: float, rate: float) -> None:
-        first, second, steps = self._moments(name)
-        step_rows(
-            self.parameters[name].detach().numpy(),
-            rows.numpy(),
-            gradient.numpy(),
-            first,
-            second,
-            steps,
-            1 / excess,
-            (BETA1, self.config.beta2),
-            rate,
-            EPSILON,
-        )
-
-    def _moments(self, name: str) -> tuple[Floats, Floats, Floats]:
-        first, second, steps = (
-            self.moments[f"{name}.{part}"].numpy() for part in ("first", "second", "steps")
-        )
-        return first, second, steps
+        weights, *moments = self._arrays[name]
+        decay = BETA1, self.config.beta2
+        step_rows(weights, rows.numpy(), gradient.numpy(), *moments, 1 / excess, decay, rate, EPSILON)
 
 
-def _flat(tensor: Tensor) -> Floats:
-    array: Floats = tensor.detach().contiguous().numpy().reshape(-1)
+class _Arrays(NamedTuple):
+    """A parameter and its moments in numpy, on the same memory."""
+
+    weights: Floats
+    first: Floats
+    second: Floats
+    steps: Floats
+
+
+def _array(tensor: Tensor) -> Floats:
+    array: Floats = tensor.detach().contiguous().numpy()
     return array
