@@ -15,6 +15,7 @@ goes on.
     bundle     that with known lemmas and a fitted confidence, packed: the bundled model `en`
     noise      the bundled model, trained further on the treebank with noise and without: what noise costs
     encoder    a model with all layers of the encoder, for accuracy without regard to speed
+    encoders   two of these, which differ in their seed, as one
 
 Large files go to --runs. `english/results.jsonl` gets a line for each model, with its dev scores, its size,
 its settings and the commit; `english/RESULTS.md` is a table of them. Test files are only read to keep their
@@ -143,6 +144,10 @@ def encoder(data: Data) -> None:
     _train(data, "encoder", (*SHARED, *ENCODER), *_with_encoder(data))
 
 
+def encoders(data: Data) -> None:
+    _train(data, "encoders", (*SHARED, *ENCODER), *_with_encoder(data), "--ensemble", 2)
+
+
 def _with_silver(data: Data, files: list[Path]) -> list[object]:
     return ["--silver", *files, "--exclude", data.split("test")]
 
@@ -152,7 +157,8 @@ def _with_encoder(data: Data) -> list[object]:
 
 
 STEPS: dict[str, Callable[[Data], None]] = {
-    step.__name__: step for step in (joint, teacher, silver, student, further, gold, bundle, noise, encoder)
+    step.__name__: step
+    for step in (joint, teacher, silver, student, further, gold, bundle, noise, encoder, encoders)
 }
 
 

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from click.testing import Result
 from typer.testing import CliRunner
 
 from biatt.cli import app
@@ -24,6 +25,17 @@ def biatt_process(*words: object, **options: Any) -> subprocess.CompletedProcess
 
 def invoke(*words: object) -> str:
     """What a verb prints, run in this process."""
-    result = CliRunner().invoke(app, [*map(str, words)], env={"COLUMNS": "200", "NO_COLOR": "1"})
+    result = _run(words)
     assert result.exit_code == 0, result.output
     return result.stdout
+
+
+def refusal(*words: object) -> str:
+    """The sentence of a verb that refuses its input or its options, run in this process."""
+    result = _run(words)
+    assert result.exit_code == 2, result.output
+    return result.stderr
+
+
+def _run(words: tuple[object, ...]) -> Result:
+    return CliRunner().invoke(app, [*map(str, words)], env={"COLUMNS": "200", "NO_COLOR": "1"})

@@ -33,6 +33,13 @@ ELSEWHERE = ("pip install ", "scripts/", "docker ")
 # Commands that need more than the treebank below, and what is run instead.
 APART = {
     "biatt reproduce experiments/table3.toml --treebanks FOLDER": "the small recipe of the same page",
+    **dict.fromkeys(
+        (
+            "biatt parse notes.txt --output notes.conllu --engine ray --workers 0",
+            "biatt corpus letters.jsonl --output-dir parsed --engine ray --workers 0",
+        ),
+        "tests/test_engines.py starts Ray once for all",
+    ),
     "biatt calibrate dev.conllu --model model --fit": "tests/verbs/test_score.py fits a model to 2,000 words",
 }
 

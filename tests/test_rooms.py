@@ -62,8 +62,8 @@ EXCEPTIONS = {
 LIBRARIES = {
     "torch": {"network", "training"},
     "numba": {"machine", "kernels", "decode"},
-    "pyarrow": {"corpus"},
-    "ray": {"corpus"},
+    "pyarrow": {"corpus", "machine"},
+    "ray": {"machine"},
     **{library: {"service"} for library in ("fastapi", "pydantic", "starlette", "uvicorn")},
 }
 WITHOUT_NUMPY = {"data.conll", "data.files", "options", "errors", "cli", "process"}

@@ -5,22 +5,23 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import biatt
 from biatt.corpus.manifest import Manifest, described_inputs, open_manifest
-from biatt.corpus.ray_engine import by_ray
 from biatt.corpus.records import FIELDS, Failure, Fields, input_files
-from biatt.corpus.shards import Done, Manner, Place, Shard, parse_shard
+from biatt.corpus.shards import Done, Manner, Place, Shard, Task, parse_shard
 from biatt.corpus.source import Reading, Source
 from biatt.data.files import checksum_of
 from biatt.errors import ConfigError
 from biatt.machine.kernel_choice import choice, require_compiled
+from biatt.machine.ray_pool import by_ray
 from biatt.machine.workers import Workers, number_of_workers
 from biatt.models.named_models import find_model
 from biatt.options import CorpusFormat, CorpusInput, Engine, OnError, ParseOptions, check_names
-from biatt.parser import load
+from biatt.parser import Parser, load
 from biatt.parsing.parsed_sources import NoProgress, Progress
 
 if TYPE_CHECKING:
@@ -82,8 +83,12 @@ def parse_corpus(
     with open_manifest(folder, run, resume=resume) as manifest:
         source = Source(files, input, fields, manner, shard_characters, frozenset(manifest.finished))
         reading = Reading(files, progress or NoProgress())
-        engine_of_run = by_ray if engine == "ray" else by_processes
-        with closing(engine_of_run(find_model(model).resolve(), source, workers)) as shards:
+        path = find_model(model).resolve()
+        with closing(
+            by_ray(_finished, partial(load, path), source.tasks, workers=workers)
+            if engine == "ray"
+            else by_processes(path, source, workers)
+        ) as shards:
             for shard, place in shards:
                 manifest.add(shard)
                 reading.advance(place, shard.words)
@@ -102,7 +107,7 @@ def by_processes(model: Path, source: Source, workers: int) -> Generator[Done, N
     count, parser = number_of_workers(workers), load(model)
     if count == 1:
         for task in source.tasks():
-            yield Done(parse_shard(parser, task), task.place)
+            yield _finished(parser, task)
         return
     if choice().compiled:
         parser.pack()
@@ -118,6 +123,10 @@ def by_processes(model: Path, source: Source, workers: int) -> Generator[Done, N
             running[pool.submit(parse_shard, task)] = task.place
             yield from finished(count)  # one waits for the first that is free
         yield from finished(0)
+
+
+def _finished(parser: Parser, task: Task) -> Done:
+    return Done(parse_shard(parser, task), task.place)
 
 
 def _check_apart(folder: Path, files: Iterable[Path]) -> None:

@@ -174,10 +174,10 @@ class SharedMemory:
     def __init__(self, shared: object) -> None:
         self._file, self._places = None, list[tuple[int, int]]()
         if sys.platform == "win32":
-            self._pickled = _pickled(shared)
+            self._pickled = pickled(shared)
             return
         buffers: list[pickle.PickleBuffer] = []
-        self._pickled = _pickled(shared, buffer_callback=buffers.append)
+        self._pickled = pickled(shared, buffer_callback=buffers.append)
         try:
             self._file = tempfile.TemporaryFile()  # noqa: SIM115 - it is open as long as workers begin
             for buffer in buffers:
@@ -219,7 +219,8 @@ def _frozen(values: dict[Any, Any]) -> MappingProxyType[Any, Any]:
     return MappingProxyType(values)
 
 
-def _pickled(shared: object, **options: Any) -> bytes:
+def pickled(shared: object, **options: Any) -> bytes:
+    """The object as bytes; with a `buffer_callback`, without its arrays, which that is given."""
     file = io.BytesIO()
     _Pickler(file, protocol=5, **options).dump(shared)
     return file.getvalue()

@@ -15,7 +15,7 @@ from biatt.data.sentence import Sentence
 from biatt.display.output import SUFFIXES, format_for, write_parsed
 from biatt.errors import ConfigError
 from biatt.machine.workers import number_of_workers
-from biatt.options import Doubtful, InputFormat, OutputFormat, ParseOptions, check_names
+from biatt.options import Doubtful, Engine, InputFormat, OutputFormat, ParseOptions, check_names
 from biatt.parser import Parser
 from biatt.parsing.choose_model import ChosenParsers
 from biatt.parsing.parsed_sources import Progress, Source, SourceReader, check_paths, parsed_targets
@@ -37,6 +37,7 @@ def parse_files(
     min_confidence: float | None = None,
     doubtful: Doubtful = "mark",
     workers: int = 1,
+    engine: Engine = "processes",
     max_size: int | None = None,
     name: str | None = None,
     offsets: bool = False,
@@ -55,31 +56,30 @@ def parse_files(
     are marked in MISC, or left without head and relation. A source of more than `max_size` bytes, after
     decompression, is refused. `name` is what error messages call the source, and `progress` is told what has
     been parsed. With `offsets`, MISC of CoNLL-U has the place of each token in the text. `workers` is the
-    number of processes that parse, 0 for one on each core; what is written does not depend on it.
-    `ChosenParsers` choose a parser for each source. The other options are those of `Parser.parse`.
+    number of processes that parse, 0 for one on each core; what is written does not depend on it. The engine
+    "ray" runs them on a cluster, whose machines share the files. `ChosenParsers` choose a parser for each
+    source. The other options are those of `Parser.parse`.
     """
     check_names(options)
     _check_options(k_best, min_confidence, options)
-    terminal = sys.stdout is not None and sys.stdout.isatty()
-    formats = []
-    for sources, target in tasks:
-        check_paths(sources, str(target))
-        formats.append(format or format_for(str(target), terminal=terminal))
+    formats = _formats(tasks, format)
     for of_target in formats:
-        _check_format(of_target, min_confidence, doubtful, workers, options)
+        _check_format(of_target, min_confidence, doubtful, options)
+    if "attention" in formats and (number_of_workers(workers) > 1 or engine == "ray"):
+        raise ConfigError("Attention is drawn by one worker: the network's scores do not leave the others.")
     confidence = options.get("confidence", False) or k_best > 1
     if {"json", "attention"} & set(formats) or min_confidence is not None:
         options["confidence"] = True
     reader = SourceReader(input, name=name, max_size=max_size)
-    manner = _manner(options, k_best)
     parsed = parsed_targets(
         parser,
         [sources for sources, _ in tasks],
         reader,
         workers=workers,
+        engine=engine,
         k_best=k_best,
         progress=progress,
-        **manner,
+        **_manner(options, k_best),
     )
     with closing(parsed):
         for (_, target), of_target, trees in zip(tasks, formats, parsed, strict=True):
@@ -87,6 +87,16 @@ def parse_files(
             if min_confidence is not None:
                 sentences = _without_doubtful(sentences, min_confidence, doubtful)
             write_parsed(sentences, str(target), of_target, confidence=confidence, offsets=offsets)
+
+
+def _formats(
+    tasks: Sequence[tuple[Sequence[Source], str | Path]], format: OutputFormat | None
+) -> list[OutputFormat | None]:
+    """What to write to each target; None: as CoNLL."""
+    terminal = sys.stdout is not None and sys.stdout.isatty()
+    for sources, target in tasks:
+        check_paths(sources, str(target))
+    return [format or format_for(str(target), terminal=terminal) for _, target in tasks]
 
 
 def _manner(options: ParseOptions, k_best: int) -> dict[str, Any]:
@@ -143,7 +153,6 @@ def _check_format(
     format: OutputFormat | None,
     min_confidence: float | None,
     doubtful: Doubtful,
-    workers: int,
     options: ParseOptions,
 ) -> None:
     if options.get("probabilities") and format == "conllx":
@@ -152,8 +161,6 @@ def _check_format(
         raise ConfigError(NO_MARKS)
     if min_confidence is None and doubtful == "leave-out":
         raise ConfigError("Without a least confidence, no word is doubtful, so none can be left out.")
-    if format == "attention" and number_of_workers(workers) > 1:
-        raise ConfigError("Attention is drawn by one worker: the network's scores do not leave the others.")
 
 
 def _without_doubtful(parsed: Iterable[Sentence], least: float, doubtful: Doubtful) -> Iterator[Sentence]:

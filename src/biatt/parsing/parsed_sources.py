@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, Protocol
 
@@ -14,7 +15,7 @@ from biatt.data.sentence import SENT_ID
 from biatt.data.text import beginning, is_conll, read_text, read_tokens
 from biatt.errors import ConfigError
 from biatt.machine.threads import Arriving, mapped, windows, with_pauses
-from biatt.options import InputFormat
+from biatt.options import Engine, InputFormat
 from biatt.parser import Parser
 from biatt.parsing.choose_model import ChosenParsers
 from biatt.parsing.parts import (
@@ -24,6 +25,7 @@ from biatt.parsing.parts import (
     Trees,
     checked,
     parsed_parts,
+    parts_by_ray,
     size_of_part,
 )
 
@@ -60,23 +62,39 @@ def parsed_targets(
     reader: SourceReader,
     *,
     workers: int = 1,
+    engine: Engine = "processes",
     k_best: int = 1,
     progress: Progress | None = None,
     **options: Any,
 ) -> Generator[Iterator[Trees], None, None]:
     """Of the sources of each target, the trees of their sentences; each must be used up before the next."""
     progress = progress or NoProgress()
+    if engine == "ray":
+        _check_files(parser, targets)
     _begin(progress, targets)
     if isinstance(parser, ChosenParsers):
         for sources in targets:
             with closing(_chosen(parser, sources, reader, progress, workers, k_best, options)) as trees:
                 yield trees
         return
-    stream = parsed_parts(parser, reader.windows(targets), workers=workers, k_best=k_best, **options)
+    manner = {"workers": workers, "k_best": k_best, **options}
+    stream = (
+        parts_by_ray(parser, partial(reader.windows, targets), **manner)
+        if engine == "ray"
+        else parsed_parts(parser, reader.windows(targets), **manner)
+    )
     with closing(stream):  # which ends the workers
         parts = _in_turn(stream)
         for _ in targets:
             yield _trees_of_target(parts, progress)
+
+
+def _check_files(parser: Parser | ChosenParsers, targets: Sequence[Sequence[Source]]) -> None:
+    """Refuse what a task of Ray, perhaps on another machine, could not read or parse."""
+    if isinstance(parser, ChosenParsers):
+        raise ConfigError("The engine ray takes one model for all files, not auto: name it.")
+    if any(not isinstance(source, (str, Path)) or str(source) == "-" for of in targets for source in of):
+        raise ConfigError("The engine ray reads files: standard input and --text are for processes.")
 
 
 def _begin(progress: Progress, targets: Sequence[Sequence[Source]]) -> None:

@@ -6,6 +6,7 @@ the number of workers, so that the trees and their probabilities do not either.
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain, islice
@@ -14,8 +15,9 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 from biatt.data.length import check_length
 from biatt.data.sentence import Sentence
 from biatt.machine.kernel_choice import expect_much_work
+from biatt.machine.ray_pool import by_ray
 from biatt.machine.threads import Arriving, fewer_collections, look_ahead, mapped, one_matrix_thread, windows
-from biatt.machine.workers import in_order, number_of_workers
+from biatt.machine.workers import in_order, number_of_workers, pickled
 
 if TYPE_CHECKING:
     from biatt.parser import Parser
@@ -57,6 +59,19 @@ def parsed_parts(
     Options as for `Parser.parse`.
     """
     return _computed(partial(_parse_parts, k_best=k_best, **options), parser, windows, workers)
+
+
+def parts_by_ray(
+    parser: Parser,
+    windows: Callable[[], Iterable[tuple[A, Sequence[Part]]]],
+    *,
+    workers: int = 1,
+    k_best: int = 1,
+    **options: Any,
+) -> Generator[tuple[A, list[list[Trees] | Exception]], None, None]:
+    """The same of `windows()`, which a task of Ray calls, by actors of a Ray cluster."""
+    work = partial(_parse_window_of_parts, k_best=k_best, **options)
+    return by_ray(work, partial(pickle.loads, pickled(parser)), windows, workers=workers, in_order=True)
 
 
 def text_windows(texts: Iterable[A], size: Callable[[A], int]) -> Arriving[list[A]]:
@@ -137,6 +152,13 @@ def _parse_parts(parser: Parser, parts: Sequence[Part], **options: Any) -> list[
         if len(parts) == 1:
             return [error]
         return [result for part in parts for result in _parse_parts(parser, [part], **options)]
+
+
+def _parse_window_of_parts(
+    parser: Parser, window: tuple[A, Sequence[Part]], **options: Any
+) -> tuple[A, list[list[Trees] | Exception]]:
+    context, parts = window
+    return context, _without_scores(partial(_parse_parts, **options), parser, parts)
 
 
 def _parse_together(

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from biatt.options import CorpusFormat, CorpusInput, Engine, OnError
-from biatt.verbs.options import Model, Workers, input_option, output_option, running_option
+from biatt.options import CorpusFormat, CorpusInput, OnError
+from biatt.verbs.options import EngineOption, Model, Workers, input_option, output_option, running_option
 from biatt.verbs.parse import (
     Confidence,
     Decode,
@@ -47,12 +47,6 @@ Format = Annotated[
 ]
 ShardCharacters = Annotated[
     int, output_option(min=1, metavar="N", help="Characters of text in a shard, about.")
-]
-EngineOption = Annotated[
-    Engine,
-    running_option(
-        "--engine", help="Processes of this machine, or Ray, on this machine or the cluster of RAY_ADDRESS."
-    ),
 ]
 Resume = Annotated[
     bool, running_option("--resume", help="Go on with a run that has ended early; what is finished stays.")

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from biatt.options import Punctuation, ReportFormat, Style
+from biatt.options import Engine, Punctuation, ReportFormat, Style
 
 # The options of a verb are grouped in its help.
 input_option = partial(typer.Option, rich_help_panel="Input")
@@ -24,6 +24,12 @@ Threads = Annotated[int, running_option(min=1, metavar="N", help="Number of core
 Workers = Annotated[
     int,
     running_option(min=0, metavar="N", help="Processes that parse, each on a core; 0: one on each core."),
+]
+EngineOption = Annotated[
+    Engine,
+    running_option(
+        "--engine", help="Processes of this machine, or Ray, on this machine or the cluster of RAY_ADDRESS."
+    ),
 ]
 Device = Annotated[str, running_option(metavar="DEVICE", help="cpu, or cuda for a GPU.")]
 Seed = Annotated[int, running_option(min=0, metavar="N", help="Same seed, same output.")]

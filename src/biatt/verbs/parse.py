@@ -15,10 +15,11 @@ import typer
 import biatt
 from biatt.errors import ConfigError
 from biatt.options import Decoder, Doubtful, InputFormat, OutputFormat, Roots
-from biatt.verbs.options import MODEL_HELP, Device, Output, Workers, input_option, output_option
+from biatt.verbs.options import MODEL_HELP, Device, EngineOption, Output, Workers, input_option, output_option
 from biatt.verbs.printing import parse_progress
 
 if TYPE_CHECKING:
+    from biatt.parser import Parser
     from biatt.parsing.choose_model import ChosenParsers
     from biatt.parsing.parsed_sources import Source
 
@@ -158,26 +159,25 @@ def parse(
     retag: Retag = False,
     keep_heads: KeepHeads = False,
     workers: Workers = 1,
+    engine: EngineOption = "processes",
     device: Device = "cpu",
 ) -> None:
     """Parse raw text, tokens or CoNLL files.
 
     Tokens and tags that are given are kept, unless --retag asks for new tags; missing tags are added. In a
-    fully tagged CoNLL file, HEAD and DEPREL change (with --keep-heads where they are missing) and everything
-    else stays as it was, byte for byte. From a pipe, each sentence is written as soon as it has been read.
-    Several files are written one after the other to the output, or each to its own file in --output-dir.
-    Folders, JSON lines and Parquet, runs that can be resumed, and clusters are for biatt corpus.
+    fully tagged CoNLL file, HEAD and DEPREL change (with --keep-heads where they are missing) and all else
+    stays, byte for byte. From a pipe, each sentence is written as soon as it has been read. Files are written
+    one after the other to the output, or each to its own file in --output-dir. Folders, JSON lines, Parquet
+    and runs that can be resumed are for biatt corpus.
     """
-    from biatt.models.named_models import is_auto
     from biatt.parsing.parse_file import parse_files
 
-    if workers != 1 and device != "cpu":
+    if (workers != 1 or engine == "ray") and device != "cpu":
         raise ConfigError("Several workers are for the CPU; on a GPU, one process parses.")
     tasks = _tasks(files or [], text, output, output_dir, format)
-    parser = _chosen_parsers(device) if is_auto(model) else biatt.load(model, device=device)
     with nullcontext() if text is not None else parse_progress(str(tasks[0][1])) as progress:
         parse_files(
-            parser,
+            _parser(model, device),
             tasks,
             input=input_format or ("text" if text is not None else None),
             format=format,
@@ -193,13 +193,18 @@ def parse(
             retag=retag,
             keep_heads=keep_heads,
             workers=workers,
+            engine=engine,
             max_size=max_size,
             name="--text" if text is not None else None,
             progress=progress,
         )
 
 
-def _chosen_parsers(device: str) -> ChosenParsers:
+def _parser(model: str, device: str) -> Parser | ChosenParsers:
+    from biatt.models.named_models import is_auto
+
+    if not is_auto(model):
+        return biatt.load(model, device=device)
     from biatt.data.visible import visible
     from biatt.parsing.choose_model import ChosenParsers
 

@@ -1,12 +1,8 @@
-"""The shards of a run by Ray Data: on the cores of this machine, or of the cluster that RAY_ADDRESS names.
+"""Work by Ray Data: on the cores of this machine, or of the cluster that RAY_ADDRESS names.
 
-A task of Ray reads the documents and streams the shards, of which each is a block. A pool of actors, each of
-which has loaded the model, maps a block to the manifest's line of the shard that it has written. So the
-folder of the run must be on a file system that all machines share. Ray starts an actor that has died anew,
-and gives its block to it; a shard that is written a second time has the same bytes.
-
-The actors write, not a data sink of Ray: its files begin under their final names, and it says only at the
-end of a run what has been written. A run that was killed could not tell whole shards from others.
+A task of Ray reads and streams the items, of which each is a block. A pool of actors, each of which has made
+the shared object, such as a parser, maps an item to its result. Ray starts an actor that has died anew, and
+gives its item to it. Files must be on a file system that all machines share, under the same path.
 """
 
 from __future__ import annotations
@@ -15,66 +11,84 @@ import logging
 import os
 import pickle
 import warnings
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from biatt.corpus.shards import Done, Task, parse_shard
-from biatt.corpus.source import Source
 from biatt.errors import BiattError, ConfigError
 from biatt.machine.kernel_choice import require_compiled
 from biatt.machine.threads import fewer_collections, one_matrix_thread
-from biatt.parser import Parser, load
 
-RETRIES = 3  # of a shard whose actor has died, until the run ends
+S = TypeVar("S")
+A = TypeVar("A")
+B = TypeVar("B")
+
+RETRIES = 3  # of an item whose actor has died, until the work ends
 NICENESS, LOG_LEVEL = "RAY_worker_niceness", "RAY_BACKEND_LOG_LEVEL"
 COLUMN = "pickled"  # of the blocks, which have one row each
 
 
-class ShardActor:
-    """A process of a Ray cluster that parses shards."""
+class Actor:
+    """A process of a Ray cluster that works on items."""
 
-    def __init__(self, model: str) -> None:
-        self._model = model
-        self._parser: Parser | None = None
+    def __init__(self, function: Callable[[Any, Any], Any], make: Any) -> None:
+        self._function, self._make = function, make
+        self._shared: Any = None
 
     def __call__(self, block: Any) -> Any:
-        tasks = block.column(COLUMN).to_pylist() if block.num_rows else []
-        return _block([self.parse(pickle.loads(task)) for task in tasks])
+        items = block.column(COLUMN).to_pylist() if block.num_rows else []
+        return _block([self._result(pickle.loads(item)) for item in items])
 
-    def parse(self, task: Task) -> Done | BiattError:
-        """The shard, or what is wrong with it: an exception would have Ray's traceback around it."""
+    def _result(self, item: Any) -> Any:
+        """The result, or what is wrong: an exception would have Ray's traceback around it."""
+        if isinstance(item, BiattError):  # in reading
+            return item
         try:
-            if self._parser is None:
+            if self._shared is None:
+                import ray
+
                 one_matrix_thread.__enter__()
                 fewer_collections.__enter__()
                 require_compiled()
-                self._parser = load(self._model)
-            return Done(parse_shard(self._parser, task), task.place)
+                self._shared = ray.get(self._make)()
+            return self._function(self._shared, item)
         except BiattError as error:
             return error
 
 
-def by_ray(model: str | Path, source: Source, workers: int) -> Generator[Done, None, None]:
-    """The finished shards, as they are finished; with 0 workers, by an actor on each core of the cluster."""
+def by_ray(
+    function: Callable[[S, A], B],
+    make: Callable[[], S],
+    items: Callable[[], Iterable[A]],
+    *,
+    workers: int,
+    in_order: bool = False,
+) -> Generator[B, None, None]:
+    """function(shared, item) of each of `items()`, as they are finished, or in order.
+
+    `make` gives each actor its shared object. With 0 workers, there is an actor on each core of the cluster.
+    Functions, items and results travel; an item or a function that fails with an error of biatt ends the work
+    with it.
+    """
     ray = _ray()
     started = not ray.is_initialized()
     if started:
         _start(ray)
     try:
         count = workers or max(1, int(ray.cluster_resources().get("CPU", 1)))
-        blocks = _dataset(ray, str(model), source, count).iter_batches(
+        kept = ray.put(make)  # as long as an actor may be started anew
+        blocks = _dataset(ray, function, kept, items, count, in_order).iter_batches(
             batch_size=None, batch_format="pyarrow", prefetch_batches=0
         )
         for block in _without_warnings(blocks):
-            for result in block.column(COLUMN).to_pylist() if block.num_rows else []:
-                done = pickle.loads(result)
-                if isinstance(done, BiattError):
-                    raise done
-                yield done
+            for pickled in block.column(COLUMN).to_pylist() if block.num_rows else []:
+                result = pickle.loads(pickled)
+                if isinstance(result, BiattError):
+                    raise result
+                yield result
     except ray.exceptions.RayError as error:
         reason = str(error).strip().splitlines()[-1]
-        raise BiattError(f"Ray could not finish a shard: {reason}") from error
+        raise BiattError(f"Ray could not finish its work: {reason}") from error
     finally:
         if started:
             ray.shutdown()
@@ -100,7 +114,7 @@ def _start(ray: Any) -> None:
 
 
 def _without_warnings(blocks: Iterable[Any]) -> Iterator[Any]:
-    """The blocks; Ray warns developers, as of a run that has fewer shards than actors."""
+    """The blocks; Ray warns developers, as of work that has fewer items than actors."""
     blocks = iter(blocks)
     while True:
         with warnings.catch_warnings():
@@ -112,8 +126,15 @@ def _without_warnings(blocks: Iterable[Any]) -> Iterator[Any]:
         yield block
 
 
-def _dataset(ray: Any, model: str, source: Source, count: int) -> Any:
-    """Ray's plan: a task reads, as many actors as `count` parse and write."""
+def _dataset(
+    ray: Any,
+    function: Callable[[Any, A], Any],
+    make: Any,
+    items: Callable[[], Iterable[A]],
+    count: int,
+    in_order: bool,
+) -> Any:
+    """Ray's plan: a task reads, as many actors as `count` work."""
     from ray.data import ActorPoolStrategy, DataContext
 
     logging.getLogger("ray.data").setLevel(logging.ERROR)
@@ -121,16 +142,17 @@ def _dataset(ray: Any, model: str, source: Source, count: int) -> Any:
     before = context.target_max_block_size, context.enable_progress_bars
     context.target_max_block_size, context.enable_progress_bars = 1, False  # bytes: each row is a block
     try:
-        shards = ray.data.read_datasource(
-            _datasource(source),
+        blocks = ray.data.read_datasource(
+            _datasource(items),
             override_num_blocks=1,
             num_cpus=0,  # reading takes little, and all cores are for the actors
         )
+        blocks.context.execution_options.preserve_order = in_order
         with warnings.catch_warnings():  # Ray 2.64 is to drop the last two options and names no others
             warnings.simplefilter("ignore")
-            return shards.map_batches(
-                ShardActor,
-                fn_constructor_args=[model],
+            return blocks.map_batches(
+                Actor,
+                fn_constructor_args=[function, make],
                 compute=ActorPoolStrategy(size=count, max_tasks_in_flight_per_actor=2),
                 batch_size=None,
                 batch_format="pyarrow",
@@ -142,30 +164,33 @@ def _dataset(ray: Any, model: str, source: Source, count: int) -> Any:
         context.target_max_block_size, context.enable_progress_bars = before
 
 
-def _datasource(source: Source) -> Any:
+def _datasource(items: Callable[[], Iterable[Any]]) -> Any:
     from ray.data.block import BlockMetadata
     from ray.data.datasource import Datasource, ReadTask
 
     folder = Path.cwd()
 
-    class Shards(Datasource):  # type: ignore[misc]
-        """One stream of shards: where a shard begins depends on all documents before it."""
+    class Items(Datasource):  # type: ignore[misc]
+        """One stream: where an item begins can depend on all before it."""
 
         def estimate_inmemory_data_size(self) -> None:
             return None
 
         def get_read_tasks(self, *_: Any, **__: Any) -> list[Any]:
             metadata = BlockMetadata(num_rows=None, size_bytes=None, exec_stats=None)
-            return [ReadTask(lambda: _read(source, folder), metadata)]
+            return [ReadTask(lambda: _read(items, folder), metadata)]
 
-    return Shards()
+    return Items()
 
 
-def _read(source: Source, folder: Path) -> Iterator[Any]:
-    """The blocks of the shards, read where the run was started, so that paths mean the same files."""
+def _read(items: Callable[[], Iterable[Any]], folder: Path) -> Iterator[Any]:
+    """The blocks of the items, read where the work was started, so that paths mean the same files."""
     os.chdir(folder)
-    for task in source.tasks():
-        yield _block([task])
+    try:
+        for item in items():
+            yield _block([item])
+    except BiattError as error:
+        yield _block([error])
 
 
 def _block(rows: list[Any]) -> Any:
