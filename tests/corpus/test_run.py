@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+import biatt
 from biatt.corpus import run as module
 from biatt.corpus.manifest import LOCK, MANIFEST
 from biatt.corpus.run import parse_corpus
@@ -178,6 +179,17 @@ def test_a_run_is_resumed_with_the_same_inputs_and_options(
     (inputs[0] / "b.txt").write_text("Other.")
     with pytest.raises(ConfigError, match="a run with other inputs"):
         parse_corpus(inputs, out, model=model, resume=True, **OPTIONS)
+
+
+def test_a_run_of_another_version_is_not_resumed(
+    model: Path, inputs: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parse_corpus(inputs, tmp_path / "out", model=model, **OPTIONS)
+    before = files(tmp_path / "out")
+    monkeypatch.setattr(biatt, "__version__", "99.0")
+    with pytest.raises(ConfigError, match=r"out contains a run of biatt .*, and this is 99\.0: resume it"):
+        parse_corpus(inputs, tmp_path / "out", model=model, resume=True, **OPTIONS)
+    assert files(tmp_path / "out") == before
 
 
 def test_a_run_that_stopped_at_a_bad_document_goes_on_past_it(

@@ -521,3 +521,11 @@ def test_closed_standard_streams_are_one_clear_error(
     monkeypatch.setattr(sys, "stdout", None)
     with pytest.raises(BiattError, match="<stdout>: cannot be written: standard output is closed"):
         parse_file(parser, io.BytesIO(TREES), "-")
+
+
+@pytest.mark.parametrize("name", ["retag", "keep_heads"])
+@pytest.mark.parametrize("kind", ["text", "tokens"])
+def test_options_for_conll_are_refused_for_text(parser: Parser, tmp_path: Path, name: str, kind: str) -> None:
+    said = rf"The input is {kind}, which has no .*: --{name.replace('_', '-')} is for CoNLL\."
+    with pytest.raises(ConfigError, match=said):
+        parsed(parser, TOKENS, tmp_path, input=kind, **{name: True})

@@ -129,6 +129,13 @@ def test_folder_that_cannot_be_written_is_one_sentence(
     monkeypatch.setenv("BIATT_CACHE_DIR", str(tmp_path / "file" / "cache"))
     with pytest.raises(ConfigError, match=r"cannot be kept in .*cache .*: name another folder"):
         warm_up.warm_up()
+    folder = tmp_path / "cache"
+    monkeypatch.setenv("BIATT_CACHE_DIR", str(folder))
+    path = list_path()
+    assert path is not None
+    path.with_suffix(".lock").mkdir(parents=True)  # cannot be opened, as in a folder that is read-only
+    with pytest.raises(ConfigError, match=r"cannot be kept in .*cache .*: name another folder"):
+        warm_up.warm_up()
     with on_the("plain"), pytest.raises(ConfigError, match="BIATT_KERNELS=plain turns"):
         warm_up.warm_up()
 

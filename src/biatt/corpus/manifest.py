@@ -19,7 +19,7 @@ from biatt.corpus.shards import Shard
 from biatt.data.files import checksum_of, is_temporary, reading, replacing
 from biatt.data.folders import make_folder
 from biatt.data.locks import locked
-from biatt.data.visible import json_text
+from biatt.data.visible import json_text, visible
 from biatt.errors import BiattError, ConfigError
 
 MANIFEST, LOCK = "_manifest.jsonl", "_manifest.lock"  # readers of datasets ignore names that begin with _
@@ -67,8 +67,8 @@ class Manifest:
 def open_manifest(folder: Path, run: dict[str, Any], *, resume: bool) -> Iterator[Manifest]:
     """The manifest of a new run in this folder or, with `resume`, of one that has begun there.
 
-    One process at a time holds a folder. A run is resumed with the same inputs, model and options. Shards
-    whose file is gone or damaged are not finished.
+    One process at a time holds a folder. A run is resumed with the same inputs, model, options and version of
+    biatt. Shards whose file is gone or damaged are not finished.
     """
     make_folder(folder, "output")
     with locked(folder / LOCK, busy=f"Another process is writing into {folder}: wait for it, or stop it."):
@@ -100,6 +100,11 @@ def _read(path: Path, run: dict[str, Any]) -> Iterator[Shard]:
     if not lines[0] or len(lines) == 1:
         return  # the run was killed before it began
     before = _skipping(_parsed(lines[0], path), run)
+    if before.get("biatt") != run["biatt"]:
+        raise ConfigError(
+            f"{path.parent} contains a run of biatt {visible(str(before.get('biatt')))}, and this is "
+            f"{run['biatt']}: resume it with that version, or name another folder."
+        )
     for name, what in (("inputs", "inputs"), ("model", "a model"), ("options", "options")):
         if before.get(name) != run[name]:
             raise ConfigError(

@@ -22,6 +22,7 @@ from biatt.machine.workers import Workers, number_of_workers
 from biatt.models.named_models import find_model
 from biatt.options import CorpusFormat, CorpusInput, Engine, OnError, ParseOptions, check_names
 from biatt.parser import Parser, load
+from biatt.parsing.parse_file import check_used
 from biatt.parsing.parsed_sources import NoProgress, Progress
 
 if TYPE_CHECKING:
@@ -66,6 +67,7 @@ def parse_corpus(
     other options are those of `Parser.parse`.
     """
     check_names(options)
+    check_used(input, options)
     if shard_characters < 1:
         raise ConfigError(f"A shard must have at least 1 character, not {shard_characters}.")
     folder, files = Path(folder).absolute(), input_files(inputs)

@@ -61,7 +61,7 @@ def parse_files(
     source. The other options are those of `Parser.parse`.
     """
     check_names(options)
-    _check_options(k_best, min_confidence, options)
+    _check_options(input, k_best, min_confidence, options)
     formats = _formats(tasks, format)
     for of_target in formats:
         _check_format(of_target, min_confidence, doubtful, options)
@@ -135,7 +135,10 @@ def _suffix_of(format: OutputFormat) -> str:
     return next((suffix for suffix, of_suffix in SUFFIXES.items() if of_suffix == format), ".svg")
 
 
-def _check_options(k_best: int, min_confidence: float | None, options: ParseOptions) -> None:
+def _check_options(
+    input: InputFormat | None, k_best: int, min_confidence: float | None, options: ParseOptions
+) -> None:
+    check_used(input, options)
     decoder = options.get("decoder", "mst")
     if k_best < 1:
         raise ConfigError(f"The number of trees must be at least 1, not {k_best}.")
@@ -147,6 +150,15 @@ def _check_options(k_best: int, min_confidence: float | None, options: ParseOpti
         raise ConfigError(f"The least confidence is a probability from 0 to 1, not {min_confidence:g}.")
     if k_best > 1 and min_confidence is not None:
         raise ConfigError("A least confidence is for the best tree, not for several.")
+
+
+def check_used(input: str | None, options: ParseOptions) -> None:
+    """Refuse options for what input that is known to be text or tokens does not have."""
+    for name, what in (("retag", "tags"), ("keep_heads", "heads")):
+        if input in ("text", "tokens") and options.get(name):
+            raise ConfigError(
+                f"The input is {input}, which has no {what}: --{name.replace('_', '-')} is for CoNLL."
+            )
 
 
 def _check_format(

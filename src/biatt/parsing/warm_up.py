@@ -48,10 +48,11 @@ def warm_up() -> None:
         with _locked(path.with_suffix(".lock"), wait=True):
             if not is_complete():
                 _compile(path)
-    except OSError as error:
+    except (OSError, BiattError) as error:  # one of ours is that of the lock, by an OSError
+        reason = getattr(error.__cause__ or error, "strerror", error)
         raise ConfigError(
-            f"Compiled code cannot be kept in {path.parent} ({error.strerror}): "
-            "name another folder in BIATT_CACHE_DIR."
+            f"Compiled code cannot be kept in {path.parent} ({reason}): name another folder in "
+            "BIATT_CACHE_DIR."
         ) from error
 
 
