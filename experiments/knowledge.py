@@ -90,7 +90,7 @@ def with_vectors(code: str, seed: int, rows: int, first: str, options: argparse.
         settings.append(f"vector_rows={rows}")
         more += ["--embeddings", path]
         found[NEW] = share_of_new(files, path, rows)
-    seconds = trained(files, model, TREEBANKS[code], settings, *more)
+    seconds = trained(files, model, TREEBANKS[code].licence, settings, *more)
     return {
         **measured(model, files, split="dev"),
         **found,

@@ -75,7 +75,9 @@ def main(arguments: list[str] | None = None) -> int:
                 result = {**result, "bytes": size}
                 keep(result, options.results)
             if options.environment and "udpipe" not in result:
-                keep({**result, "udpipe": udpipe(code, options)}, options.results)
+                files = files_of(code, options)
+                found = udpipe(files, options.runs / code, options.environment)
+                keep({**result, "udpipe": found}, options.results)
         except (BiattError, OSError, subprocess.CalledProcessError) as error:
             print(f"{code}: {error}", file=sys.stderr, flush=True)
             failed.append(code)
@@ -104,7 +106,7 @@ def keep(result: dict[str, Any], folder: Path) -> None:
 def made(code: str, options: argparse.Namespace, settings: Sequence[str]) -> dict[str, Any]:
     """The model of a language and its package: what they measured."""
     folder, files = options.runs / code, files_of(code, options)
-    seconds = trained(files, folder / "model", TREEBANKS[code], settings)
+    seconds = trained(files, folder / "model", TREEBANKS[code].licence, settings)
     result = {**measured(folder / "model", files), "training seconds": seconds}
     size = packaged(code, folder / "model", result["test"], options)
     return {**result, "bytes": size}
@@ -137,7 +139,7 @@ def _sentences(treebank: Path, split: str) -> list[biatt.Sentence]:
 
 
 def trained(
-    files: dict[str, Path], model: Path, treebank: Treebank, settings: Sequence[str], *more: object
+    files: dict[str, Path], model: Path, licence: str | None, settings: Sequence[str], *more: object
 ) -> float | None:
     """Train a model, or go on with it; the processor time of all its trainings.
 
@@ -149,10 +151,12 @@ def trained(
     times = model.with_name(SECONDS)
     earlier = times.read_text() if times.exists() else ""
     times.write_text(f"{earlier}nan\n")
+    licensed = ["--licence", licence] if licence else []
+    set_to = ["--set", *settings] if settings else []
     try:
         _biatt(
             *("train", "--pipeline", "--train", files["train"], "--dev", files["dev"], "--output", model),
-            *("--licence", treebank.licence, *more, *resume, "--set", *settings),
+            *(*licensed, *more, *resume, *set_to),
         )
     finally:
         times.write_text(f"{earlier}{_children_seconds() - before:.1f}\n")
@@ -189,15 +193,14 @@ def _scores(gold: list[biatt.Sentence], parsed: Any) -> dict[str, float]:
     return {metric: 100 * scores[metric].f1 for metric in METRICS}
 
 
-def udpipe(code: str, options: argparse.Namespace) -> dict[str, Any]:
+def udpipe(files: dict[str, Path], folder: Path, environment: Path) -> dict[str, Any]:
     """The same of UDPipe 1, trained on the same files; what it gave is kept in the folder."""
-    folder, files = options.runs / code, files_of(code, options)
     gold, raw, out = list(biatt.read(files["test"])), folder / "test.txt", folder / "udpipe.conllu"
     about = folder / "udpipe.json"
     if not about.exists():
         raw.write_text(raw_text(gold), encoding="utf-8")
         script = ROOT / "benchmarks" / "udpipe_pipeline.py"
-        command = [options.environment / "bin" / "python", script, files["train"], files["dev"], raw, out]
+        command = [environment / "bin" / "python", script, files["train"], files["dev"], raw, out]
         done = subprocess.run(list(map(str, command)), check=True, capture_output=True, text=True)
         about.write_text(done.stdout.splitlines()[-1], encoding="utf-8")
     facts = json.loads(about.read_text(encoding="utf-8"))

@@ -110,7 +110,7 @@ def test_time_of_a_training_is_known_unless_a_part_of_it_was_killed(
     languages: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     files = dict.fromkeys(("train", "dev", "test"), tmp_path / "a.conllu")
-    arguments = (files, tmp_path / "model", languages.TREEBANKS["ga"], [])
+    arguments = (files, tmp_path / "model", "CC0", [])
     monkeypatch.setattr(languages, "_biatt", lambda *_: None)
     times = iter([10.0, 13.0, 20.0, 24.0, 30.0, 35.0])
     monkeypatch.setattr(languages, "_children_seconds", lambda: next(times))
