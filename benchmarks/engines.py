@@ -1,9 +1,9 @@
-"""A corpus run by Ray against one by worker processes: the same bytes, and what Ray costs.
+"""`biatt corpus` and `biatt parse` by Ray and by worker processes: the same bytes, and what Ray costs.
 
     python benchmarks/engines.py --text FILE [--words 100000] [--rounds 3] [--workers 2] [--model en]
 
 FILE is raw text, in which every line is a paragraph; it is repeated, or cut, to about so many words. Each
-round runs `biatt corpus` with both engines, from the start of the program to its end. It writes engines.json.
+round runs both commands with both engines, from the start of the program to its end. It writes engines.json.
 
 Processor time is that of all processes of a run. It depends less than the seconds on what else the machine
 does.
@@ -27,7 +27,7 @@ from workers import conditions, divided, options_parser, read_paragraphs, run_be
 
 from biatt.corpus.manifest import MANIFEST
 
-COMMAND = [sys.executable, "-c", "from biatt.cli import main; main()", "corpus"]
+COMMAND = [sys.executable, "-c", "from biatt.cli import main; main()"]
 ENGINES = ("processes", "ray")
 SAMPLE_SECONDS = 0.2
 TICKS = os.sysconf("SC_CLK_TCK")  # of processor time, in a second
@@ -47,20 +47,28 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def measure(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     (whole,) = divided(read_paragraphs(options), options.words, 1)
-    source = folder / "documents.jsonl"
+    (folder / "text.txt").write_text(whole, encoding="utf-8")
     lines = (json.dumps({"text": paragraph}) for paragraph in whole.split("\n\n"))
-    source.write_text("\n".join(lines), encoding="utf-8")
-    load_before, rounds, words = os.getloadavg()[0], list[dict[str, Run]](), 0
+    (folder / "documents.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    load_before = os.getloadavg()[0]
+    rounds: dict[str, list[dict[str, Run]]] = {verb: [] for verb in ("corpus", "parse")}
     for _ in range(options.rounds):
-        rounds.append({engine: _corpus(engine, options, source, folder / engine) for engine in ENGINES})
-        written = [{path.name: path.read_bytes() for path in (folder / e).glob("*.*")} for e in ENGINES]
-        if written[0] != written[1]:
-            raise SystemExit("Ray has written other bytes than processes.")
-        words = json.loads(written[0][MANIFEST].splitlines()[-1])["finished"]["words"]
+        for verb, of_verb in rounds.items():
+            of_verb.append({engine: _run(verb, engine, options, folder) for engine in ENGINES})
+            written = [
+                {path.name: path.read_bytes() for path in (folder / engine).glob("*.*")} for engine in ENGINES
+            ]
+            if written[0] != written[1]:
+                raise SystemExit("Ray has written other bytes than processes.")
+            if verb == "corpus":
+                words = json.loads(written[0][MANIFEST].splitlines()[-1])["finished"]["words"]
     return {
         "conditions": conditions(options, words, load_before),
-        "summary": summary(rounds),
-        "rounds": [{engine: one._asdict() for engine, one in of_round.items()} for of_round in rounds],
+        "summary": {verb: summary(of_verb) for verb, of_verb in rounds.items()},
+        "rounds": {
+            verb: [{engine: one._asdict() for engine, one in of_round.items()} for of_round in of_verb]
+            for verb, of_verb in rounds.items()
+        },
     }
 
 
@@ -75,10 +83,14 @@ def summary(rounds: Sequence[dict[str, Run]]) -> dict[str, float]:
     return result
 
 
-def _corpus(engine: str, options: argparse.Namespace, source: Path, out: Path) -> Run:
+def _run(verb: str, engine: str, options: argparse.Namespace, folder: Path) -> Run:
+    out = folder / engine
     shutil.rmtree(out, ignore_errors=True)
-    words = [str(source), "--output-dir", str(out), "--engine", engine, "--workers", str(options.workers)]
-    words += ["--model", str(options.model), "--shard-characters", str(options.shard_characters)]
+    words = [verb, str(folder / ("documents.jsonl" if verb == "corpus" else "text.txt"))]
+    words += ["--output-dir", str(out), "--engine", engine, "--workers", str(options.workers)]
+    words += ["--model", str(options.model)]
+    if verb == "corpus":
+        words += ["--shard-characters", str(options.shard_characters)]
     start, processor = time.perf_counter(), dict[int, float]()
     with subprocess.Popen([*COMMAND, *words], stdout=subprocess.DEVNULL) as process:
         while process.poll() is None:
