@@ -158,13 +158,14 @@ def test_without_ray_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_a_cluster_that_cannot_be_reached_is_one_sentence(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     class Ray:
         def is_initialized(self) -> bool:
             return False
 
         def init(self, **_: Any) -> None:
+            os.write(2, b"How I was set")
             raise ConnectionError("Could not connect to 10.0.0.1:6379.\nRay's advice.")
 
     monkeypatch.setattr(ray_pool, "_ray", Ray)
@@ -175,6 +176,7 @@ def test_a_cluster_that_cannot_be_reached_is_one_sentence(
         parse_corpus([source], tmp_path / "out", model=tmp_path / "model", engine="ray")
     assert str(error.value) == "Ray could not be started or reached: Could not connect to 10.0.0.1:6379."
     assert not {ray_pool.NICENESS, ray_pool.LOG_LEVEL} & os.environ.keys()
+    assert capfd.readouterr().err == ""
 
 
 def test_warnings_for_developers_of_ray_are_not_shown(recwarn: pytest.WarningsRecorder) -> None:

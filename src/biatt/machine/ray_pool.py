@@ -12,6 +12,7 @@ import os
 import pickle
 import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -104,13 +105,27 @@ def _start(ray: Any) -> None:
     added = {name: value for name, value in wanted.items() if name not in os.environ}
     os.environ.update(added)
     try:
-        ray.init(log_to_driver=False, logging_level="ERROR")
+        with _without_standard_error():
+            ray.init(log_to_driver=False, logging_level="ERROR")
     except Exception as error:  # Ray raises errors of many kinds, and waits half a minute at most
         reason = str(error).strip().partition("\n")[0]
         raise BiattError(f"Ray could not be started or reached: {reason}") from error
     finally:
         for name in added:
             del os.environ[name]
+
+
+@contextmanager
+def _without_standard_error() -> Iterator[None]:
+    """Let nothing be written to standard error, whatever the language: Ray says there how it was set."""
+    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nowhere, 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)
 
 
 def _without_warnings(blocks: Iterable[Any]) -> Iterator[Any]:
