@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -14,8 +13,8 @@ import biatt
 from biatt.cli import app
 from biatt.data.conll import write
 from biatt.data.toy_treebank import generate
+from experiment_scripts import load_experiment
 
-SCRIPT = Path(__file__).parents[1] / "experiments" / "english.py"
 TINY = (
     "hidden=4",
     "affixes=1",
@@ -29,11 +28,7 @@ TINY = (
 @pytest.fixture
 def english(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
     """The script, with networks that take a second to train."""
-    spec = importlib.util.spec_from_file_location("english", SCRIPT)
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = load_experiment("english")
     for name, value in {
         "SHARED": TINY,
         "TEACHER": ("hidden=5",),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import sys
 from pathlib import Path
@@ -14,18 +13,13 @@ import pytest
 import biatt
 from biatt.data.toy_treebank import generate
 from biatt.encoding.word_vectors import read_vectors
-
-SCRIPT = Path(__file__).parents[1] / "experiments" / "knowledge.py"
+from experiment_scripts import load_experiment
 
 
 @pytest.fixture
 def knowledge(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     monkeypatch.setattr(sys, "path", [*sys.path])
-    spec = importlib.util.spec_from_file_location("knowledge", SCRIPT)
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = load_experiment("knowledge")
     facts = {"commit": "1234567890", "cpu": "processor"}
     monkeypatch.setattr(module, "conditions", lambda settings: {"settings": settings, **facts})
     monkeypatch.setattr(module, "version", lambda name: "1.2.3")

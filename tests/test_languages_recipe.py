@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import sys
 from pathlib import Path
@@ -13,19 +12,13 @@ import pytest
 import biatt
 from biatt.cli import app
 from biatt.data.toy_treebank import generate
-
-SCRIPT = Path(__file__).parents[1] / "experiments" / "languages.py"
-TINY = ("hidden=4", "epochs=1", "least_batches=0", "tokeniser.epochs=1", "tokeniser.least_batches=0")
+from experiment_scripts import TINY, load_experiment
 
 
 @pytest.fixture
 def languages(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """The script, with networks that take a second to train, in this process."""
-    spec = importlib.util.spec_from_file_location("languages", SCRIPT)
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = load_experiment("languages")
     monkeypatch.setattr(module, "_biatt", lambda *words: app(list(map(str, words)), standalone_mode=False))
     monkeypatch.setattr(module, "SETTINGS", TINY)
     return module

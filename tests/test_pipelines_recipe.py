@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from pathlib import Path
 from types import ModuleType
@@ -12,19 +11,13 @@ import pytest
 from biatt.cli import app
 from biatt.data.conll import write
 from biatt.data.toy_treebank import generate
-
-SCRIPT = Path(__file__).parents[1] / "experiments" / "pipelines.py"
-TINY = ("hidden=4", "epochs=1", "least_batches=0", "tokeniser.epochs=1", "tokeniser.least_batches=0")
+from experiment_scripts import ROOT, TINY, load_experiment
 
 
 @pytest.fixture
 def pipelines(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
     """The script, with networks that take a second to train, in this process."""
-    spec = importlib.util.spec_from_file_location("pipelines", SCRIPT)
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = load_experiment("pipelines")
 
     def biatt(code: Path, arguments: list[object], times: Path | None = None) -> None:
         app(list(map(str, arguments)), standalone_mode=False)
@@ -46,7 +39,7 @@ def test_each_treebank_has_a_row_for_each_checkout_and_is_trained_once(
     (tmp_path / "toy").mkdir()
     for seed, split in enumerate(("train", "dev")):
         write(generate(12, seed=seed), tmp_path / "toy" / f"{split}.conllu")
-    options = ["toy", "--treebanks", str(tmp_path), "--against", str(SCRIPT.parents[1])]
+    options = ["toy", "--treebanks", str(tmp_path), "--against", str(ROOT)]
     pipelines.main([*options, "--runs", str(tmp_path / "runs")])
     lines = (tmp_path / "results" / "results.jsonl").read_text().splitlines()
     results = [json.loads(line) for line in lines]
@@ -65,4 +58,4 @@ def test_processor_time_of_interrupted_trainings_is_added_up(pipelines: ModuleTy
     treebank = tmp_path / "toy.conllu"
     write(generate(12, seed=1), treebank)
     (tmp_path / "model.processor-seconds").write_text("30\n")
-    assert pipelines._train(SCRIPT.parents[1], treebank, treebank, tmp_path / "model") == 120
+    assert pipelines._train(ROOT, treebank, treebank, tmp_path / "model") == 120
