@@ -18,9 +18,10 @@ from hypothesis import HealthCheck, settings
 os.environ.setdefault("BIATT_KERNELS", "compiled")
 
 # No test fails because the machine is slow or busy, and each run tries the same examples, so that a failure
-# is a failure of the change at hand. `scripts/test --random` chooses new examples, `--quick` tries fewer.
+# is a failure of the change at hand. `scripts/test --random` chooses new examples and tries twice as many,
+# `--quick` tries fewer.
 PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("repeatable", PATIENT, derandomize=True)
+settings.register_profile("repeatable", PATIENT, derandomize=True, max_examples=50)
 settings.register_profile("random", PATIENT, print_blob=True)
 settings.register_profile("quick", PATIENT, derandomize=True, max_examples=20)
 settings.load_profile("repeatable")

@@ -8,6 +8,6 @@ from hypothesis import settings
 
 
 def examples(count: int, **options: Any) -> settings:
-    """Settings for so many examples; the profile `quick` tries a fifth of them, as of all other tests."""
-    usual = 100  # of tests without these settings
+    """Settings for so many examples with `--random`; otherwise a half of them, and with `--quick` a fifth."""
+    usual = 100  # of tests without these settings, with `--random`
     return settings(max_examples=max(1, count * settings.default.max_examples // usual), **options)
