@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 
 import biatt
+from biatt.cli import main
 from biatt.config import with_settings
 from biatt.data.conll import read, write
 from biatt.data.toy_treebank import generate
@@ -29,6 +30,7 @@ from biatt.parser import load
 from biatt.presets import of_pipeline
 from biatt.training.train import train
 from builders import random_parser
+from forked import forked, send_before
 from trainings import (
     SMALL,
     SMALL_BEST,
@@ -273,46 +275,23 @@ def test_damaged_checkpoint_is_named(treebank: Path, cut: Path, tmp_path: Path) 
 
 # Processes that end at a certain moment
 
-KILLED = """
-import os, signal, sys
-import biatt.data.files
-from biatt.training.train import train
-from trainings import SMALL
-replace, left = os.replace, [int(sys.argv[3])]
-def killed(*paths):
-    left[0] -= 1
-    if not left[0]: os.kill(os.getpid(), signal.SIGKILL)
-    replace(*paths)
-os.replace = killed
-train(sys.argv[1], out=sys.argv[2], config=SMALL, resume=True)
-"""
-
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
 def test_training_killed_while_it_writes_is_resumed(treebank: Path, whole: Path, tmp_path: Path) -> None:
     out = tmp_path / "m"
     for number, left in ((2, FILES_BEFORE), (FILES_AN_EPOCH, FILES_BEFORE + 1)):
-        command = [sys.executable, "-c", KILLED, str(treebank), str(out), str(number)]
-        done = subprocess.run(command, capture_output=True, env=ENVIRONMENT)
-        assert done.returncode == -signal.SIGKILL, done.stderr.decode()
+
+        def killed(number: int = number) -> None:
+            send_before("replace", number, signal.SIGKILL)
+            train(treebank, out=out, config=SMALL, resume=True)
+
+        done = forked(killed)
+        assert done.returncode == -signal.SIGKILL, done.stderr
         assert len(temporaries(out)) == 1
         assert sum(path.is_file() and path.suffix != ".tmp" for path in out.iterdir()) > left
     train(treebank, out=out, config=SMALL, resume=True)
     assert contents(out) == contents(whole)
-
-
-TERMINATED = """
-import os, signal, sys
-fsync, left = os.fsync, [int(sys.argv.pop(1))]
-def terminated(descriptor):
-    left[0] -= 1
-    if not left[0]: os.kill(os.getpid(), signal.SIGTERM)
-    fsync(descriptor)
-os.fsync = terminated
-from biatt.cli import main
-main()
-"""
 
 
 @pytest.mark.slow
@@ -323,9 +302,15 @@ def test_terminated_training_leaves_no_half_file_and_can_be_resumed(
     out = tmp_path / "m"
     settings = ["hidden=4", "rate=0.01", "epochs=3", "batch_words=100", "clip=1"]
     options = [word for setting in settings for word in ("--set", setting)]
-    command = [sys.executable, "-c", TERMINATED, "8", "train", "--train", str(treebank), "--output", str(out)]
-    done = subprocess.run([*command, "--preset", "paper", *options], capture_output=True, env=ENVIRONMENT)
-    assert done.returncode == 128 + signal.SIGTERM, done.stderr.decode()
+    files = ["--train", str(treebank), "--output", str(out)]
+
+    def terminated() -> None:
+        send_before("fsync", 8, signal.SIGTERM)
+        sys.argv = ["biatt", "train", *files, "--preset", "paper", *options]
+        main()
+
+    done = forked(terminated)
+    assert done.returncode == 128 + signal.SIGTERM, done.stderr
     assert not temporaries(out)
     assert (out / CHECKPOINT).exists()
     train(treebank, out=out, config=SMALL, resume=True)

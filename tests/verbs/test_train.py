@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 from dataclasses import fields
-from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
@@ -15,12 +14,13 @@ import pytest
 from typer.testing import CliRunner
 
 import biatt
-from biatt.cli import app
+from biatt.cli import app, main
 from biatt.config import ParserConfig, ParserTrainingConfig, with_settings
 from biatt.options import PresetName
 from biatt.presets import DRAFT, DRAFT_PIPELINE, DRAFT_WORDS, PRESETS
-from commands import ENVIRONMENT, FAST, MAIN, invoke
+from commands import ENVIRONMENT, FAST, invoke
 from encoders import write_encoder
+from forked import forked, send_before
 
 
 def test_settings_lists_every_setting_with_its_help() -> None:
@@ -73,39 +73,20 @@ def test_hidden_takes_a_language_of_the_paper(data: Path, tmp_path: Path) -> Non
 @pytest.mark.slow
 def test_interrupted_training_goes_on_with_resume(data: Path, tmp_path: Path) -> None:
     """Ctrl-C is one line and exit code 130."""
-    command = ["train", "--train", data / "a.conllu", "--output", tmp_path / "m", "--hidden", "16"]
-    command += [
-        "--preset",
-        "paper",
-        "--set",
-        "schedule=linear",
-        "--set",
-        "epochs=1000",
-        "--resume",
-    ]  # it never stops by itself
-    process = subprocess.Popen(
-        [*MAIN, *map(str, command)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=ENVIRONMENT,
-        text=True,
-        # Tests that run in the background of a shell have it ignored, and so would their children.
-        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
-    )
-    assert process.stderr is not None
-    lines = [process.stderr.readline() for _ in range(4)]  # what is trained on, the plan, two epochs
-    process.send_signal(signal.SIGINT)
-    out, rest = process.communicate()
-    assert process.returncode == 130
-    assert "epoch  2" in lines[-1]
-    assert rest.splitlines()[-1] == "biatt: interrupted."
-    assert all(line.startswith("epoch ") for line in rest.splitlines()[:-1])
-    assert out == ""
-    again = subprocess.Popen([*MAIN, *map(str, command)], stderr=subprocess.PIPE, env=ENVIRONMENT, text=True)
-    assert again.stderr is not None
-    assert re.fullmatch(r"Resuming after epoch \d+\.\n", again.stderr.readline())
-    again.kill()
-    again.communicate()
+    files = ["--train", str(data / "a.conllu"), "--output", str(tmp_path / "m")]
+    settings = ["--hidden", "16", "--preset", "paper", "--set", "schedule=linear", "--set", "epochs=1000"]
+
+    def interrupted() -> None:  # it never stops by itself
+        send_before("fsync", 20, signal.SIGINT)
+        sys.argv = ["biatt", "train", *files, *settings, "--resume"]
+        main()
+
+    first, again = forked(interrupted), forked(interrupted)
+    _, _, *epochs, last = first.stderr.splitlines()  # what is trained on, the plan, …
+    assert (first.returncode, last) == (130, "biatt: interrupted.")
+    assert len(epochs) > 1
+    assert all(line.startswith("epoch ") for line in epochs)
+    assert again.stderr.startswith(f"Resuming after epoch {len(epochs)}.\n")
 
 
 @pytest.mark.slow
