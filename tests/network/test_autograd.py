@@ -189,13 +189,12 @@ def test_scores_and_gradients_stay_finite_for_weights_a_hundred_times_too_large(
 ) -> None:
     config = ParserConfig(hidden=hidden, **variant)
     large = BiAtt(config, rows=ROWS, relations=RELATIONS, operations=FUSED)
-    for seed in range(2):
-        large.initialise(torch.Generator().manual_seed(seed))
-        with torch.no_grad():
-            for parameter in large.parameters():
-                parameter.mul_(100)
-        batch = collate(random_sentences([60, 33, 1, 60], seed=seed))
-        for scores in sentence_scores(large, batch):
-            assert all(np.isfinite(part).all() for part in parts(scores))
-        for name, gradient in gradients(large, batch).items():
-            assert gradient.isfinite().all(), name
+    large.initialise(torch.Generator().manual_seed(hidden))
+    with torch.no_grad():
+        for parameter in large.parameters():
+            parameter.mul_(100)
+    batch = collate(random_sentences([60, 33, 1], seed=hidden))
+    for scores in sentence_scores(large, batch):
+        assert all(np.isfinite(part).all() for part in parts(scores))
+    for name, gradient in gradients(large, batch).items():
+        assert gradient.isfinite().all(), name
