@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 import biatt
+from biatt.cli import app
 from biatt.data.toy_treebank import generate
 from biatt.process import StandardError
 from builders import random_parser
@@ -89,13 +90,23 @@ COMPARE = ["compare", *["a.conllu"] * 3, "--samples", str(10**15)]
 TRAIN = ["train", "--train", "a.conllu", "-o", "large", "--set"]
 
 
-@pytest.mark.parametrize(
-    "words", [COMPARE, [*TRAIN, "hidden=999999999999"], [*TRAIN, f"hidden={2**59}"]], ids=str
-)
-def test_too_little_memory_is_one_sentence(data: Path, words: list[str]) -> None:
-    done = run(*words, folder=data)
+NO_MEMORY = "biatt: the memory is not enough for this.\n"
+
+
+def test_too_little_memory_is_one_sentence(data: Path) -> None:
+    done = run(*COMPARE, folder=data)
     assert (done.returncode, done.stdout) == (2, b"")
-    assert done.stderr == b"biatt: the memory is not enough for this.\n"
+    assert done.stderr == NO_MEMORY.encode()
+
+
+@pytest.mark.parametrize("hidden", [999999999999, 2**59])
+def test_too_little_memory_for_a_network_is_one_sentence(
+    data: Path, hidden: int, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(data)
+    with pytest.raises(SystemExit) as caught:
+        app([*TRAIN, f"hidden={hidden}"])
+    assert (caught.value.code, *capfd.readouterr()) == (2, "", NO_MEMORY)
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full on this system")
