@@ -30,7 +30,7 @@ from biatt.parser import Parser, load
 from biatt.parsing import parts as parts_module
 from biatt.parsing.parts import WINDOW_SENTENCES
 from builders import LARGER, TREEBANK, parts, random_parser, random_pipeline
-from ways import assert_as_good
+from ways import assert_as_good, on_the
 
 SOURCE = Path(parser_module.__file__).parents[1]
 
@@ -463,8 +463,10 @@ def test_workers_give_the_documents_that_one_process_gives(
 ) -> None:
     texts = [(text, object()) for text in 3 * TEXTS]  # what belongs to a text stays here
     monkeypatch.setattr(parts_module, "WINDOW_CHARACTERS", 100)  # windows are made here, too
-    alone = list(nlp.pipe(texts, as_tuples=True, confidence=True))
-    shared = list(nlp.pipe(texts, as_tuples=True, confidence=True, workers=2))
+    monkeypatch.setenv("BIATT_KERNELS", "plain")  # for the workers, which start faster
+    with on_the("plain"):
+        alone = list(nlp.pipe(texts, as_tuples=True, confidence=True))
+        shared = list(nlp.pipe(texts, as_tuples=True, confidence=True, workers=2))
     assert [(document, number) for document, number in shared] == alone
     for (document, _), (expected, _) in zip(shared, alone, strict=True):
         assert document.to_dict() == expected.to_dict()

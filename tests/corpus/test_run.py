@@ -23,6 +23,7 @@ from biatt.parser import Parser
 from biatt.parsing.parsed_sources import NoProgress
 from builders import TREEBANK, random_pipeline
 from failing_disk import FailingDisk, Killed
+from ways import on_the
 
 # A line of a manifest, for a number and a file.
 SHARD = (
@@ -291,9 +292,14 @@ def test_whatever_dies_at_any_change_to_the_files_the_run_goes_on_to_the_same_by
 
 
 @pytest.mark.slow
-def test_two_workers_write_the_same_shards(model: Path, inputs: list[Path], tmp_path: Path) -> None:
-    for workers in (1, 2):
-        parse_corpus(inputs, tmp_path / str(workers), model=model, workers=workers, format="json", **OPTIONS)
+def test_two_workers_write_the_same_shards(
+    model: Path, inputs: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BIATT_KERNELS", "plain")  # for the workers, which start faster
+    with on_the("plain"):
+        for workers in (1, 2):
+            out = tmp_path / str(workers)
+            parse_corpus(inputs, out, model=model, workers=workers, format="json", **OPTIONS)
     assert files(tmp_path / "1") == files(tmp_path / "2")
 
 
