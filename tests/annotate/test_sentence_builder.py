@@ -20,7 +20,7 @@ from builders import random_tokeniser
 from examples import examples
 
 MULTIWORD = Multiword.learned([("ab", ["a", "b"]), ("can't", ["ca", "n't"]), ("du", ["de", "le"])])
-COUNT = 10_000
+COUNT = 3_000
 # What texts are made of: any character, and more often those that are hard to get right.
 HARD = [*" \t\n\r\u00a0\u2003\u3000\u2028\x0b\x1c\x85|\\_#=-.,'a", "\r\n", "  ", "\n\n", "can't", "du", "ab"]
 HARD += ["e\u0301", " \u0301", "\u0600 ", "\u200d", "\U0001f468\u200d\U0001f469", "\U0001f1e9\U0001f1ea"]
