@@ -113,6 +113,7 @@ def test_fault_is_one_line_and_exit_code_2(
     ("words", "message"),
     [
         ([*TRAIN, "--set", "hiden=3"], "There is no setting 'hiden'"),
+        ([*TRAIN[:-1], "a.conllu"], "a.conllu cannot be a folder for the model"),
         (PARSE, "<stdin>, line 1: the line has 2 columns separated by tabs, not 10"),
         (["info", "gone"], "There is no model folder gone"),
     ],
