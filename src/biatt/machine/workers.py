@@ -19,7 +19,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from multiprocessing import get_context, parent_process
 from multiprocessing.reduction import DupFd
 from numbers import Integral
@@ -203,6 +203,7 @@ class SharedMemory:
         if self._file is not None and hasattr(shared, "__dict__"):
             again = _loaded(self._pickled, self._places, os.dup(self._file.fileno()))
             shared.__dict__ = again.__dict__
+            _return_memory()
 
     def __reduce__(self) -> tuple[Any, ...]:
         file = DupFd(self._file.fileno()) if self._file is not None else None
@@ -263,6 +264,15 @@ def _begin(received: Any, compiled: bool) -> None:
     if compiled:  # as the process that has started this one
         require_compiled()
     _shared = received.load()
+
+
+def _return_memory() -> None:
+    """Give freed memory back to the system; the C library of Linux would keep it for what comes later."""
+    if sys.platform == "linux":
+        import ctypes
+
+        with suppress(AttributeError):  # other libraries of C have no such function
+            ctypes.CDLL(None).malloc_trim(0)
 
 
 def _end_with_parent() -> None:
