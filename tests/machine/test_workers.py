@@ -162,6 +162,26 @@ def test_a_worker_that_dies_is_one_sentence() -> None:
 
 
 @pytest.mark.slow
+def test_a_worker_that_dies_before_it_has_read_the_object_is_one_sentence(tmp_path: Path) -> None:
+    """As in a script without `if __name__ == "__main__":`, however large the object is."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        f"""
+import os, sys
+if __name__ != "__main__":
+    os._exit(1)
+sys.path.insert(0, {str(Path(__file__).parents[1])!r})
+from biatt.machine.workers import in_order
+from worker_functions import doubled
+list(in_order(doubled, {{"text": "x" * 1_000_000}}, [(None, 1), (None, 2)], workers=2))
+"""
+    )
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=600)
+    assert done.returncode == 1
+    assert "BiattError: A worker process has ended before its work was done" in done.stderr
+
+
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="kill -9")
 def test_workers_end_when_the_first_process_is_killed(tmp_path: Path) -> None:
     program = f"""

@@ -166,26 +166,26 @@ class Workers:
 
 
 class SharedMemory:
-    """A pickled object whose arrays are in a file without a name, while it is passed to a new process.
+    """A pickled object in a file without a name, while it is passed to a new process.
 
-    On Windows, which has no such files, each process gets a copy of all.
+    On Windows, which has no such files, it goes through the pipe to the process. Elsewhere little must go
+    through it: Python waits for ever for a process that has died before it has read more than the pipe holds.
     """
 
     def __init__(self, shared: object) -> None:
-        self._file, self._places = None, list[tuple[int, int]]()
+        self._file, self._places = None, list[tuple[int, int]]()  # of its arrays, and of all else
+        self._pickled = b""
         if sys.platform == "win32":
             self._pickled = pickled(shared)
             return
         buffers: list[pickle.PickleBuffer] = []
-        self._pickled = pickled(shared, buffer_callback=buffers.append)
+        rest = pickled(shared, buffer_callback=buffers.append)
         try:
             self._file = tempfile.TemporaryFile()  # noqa: SIM115 - it is open as long as workers begin
-            for buffer in buffers:
-                raw = buffer.raw()
+            for part in (*(buffer.raw() for buffer in buffers), memoryview(rest)):
                 self._file.write(bytes(-self._file.tell() % ALIGNMENT))
-                self._places.append((self._file.tell(), raw.nbytes))
-                self._file.write(raw)
-            self._file.write(b"\0")  # an empty file cannot be mapped
+                self._places.append((self._file.tell(), part.nbytes))
+                self._file.write(part)
             self._file.flush()
         except OSError as error:
             self.close()
@@ -201,7 +201,7 @@ class SharedMemory:
     def replace_arrays(self, shared: object) -> None:
         """Let the object in this process, too, have its arrays in the file: they are in memory once."""
         if self._file is not None and hasattr(shared, "__dict__"):
-            again = _loaded(self._pickled, self._places, os.dup(self._file.fileno()))
+            again = _loaded(self._places, os.dup(self._file.fileno()))
             shared.__dict__ = again.__dict__
             _return_memory()
 
@@ -236,17 +236,16 @@ class _Received:
     def load(self) -> object:
         """The object, once: its pickled form is freed, which the arguments of the process would keep."""
         pickled, self._pickled = self._pickled, b""
-        if self._file is None:
-            return pickle.loads(pickled)
-        return _loaded(pickled, self._places, self._file.detach())
+        return pickle.loads(pickled) if self._file is None else _loaded(self._places, self._file.detach())
 
 
-def _loaded(pickled: bytes, places: list[tuple[int, int]], number: int) -> object:
+def _loaded(places: list[tuple[int, int]], number: int) -> object:
     """The object, with its arrays in the file of this number, which is closed."""
     # Numba compiles for arrays that can be written. A page that a process writes becomes its own copy.
     mapped = memoryview(mmap.mmap(number, 0, access=mmap.ACCESS_COPY))
     os.close(number)
-    return pickle.loads(pickled, buffers=[mapped[start : start + size] for start, size in places])
+    *arrays, rest = (mapped[start : start + size] for start, size in places)
+    return pickle.loads(rest, buffers=arrays)
 
 
 _shared: Any = None  # in a worker: the object
